@@ -1,0 +1,98 @@
+// The border between where events come from and what is made of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "pasta/dictionary.h"
+#include "pasta/event.h"
+#include "pasta/quality.h"
+#include "pasta/result.h"
+
+namespace pasta {
+
+// What to collect: the union of what the tools of a session need, and how to behave.
+struct Plan {
+  KindSet kinds = KindSet::all();
+  bool strict = false;  // malformed input is an error that names the place, not a counted problem
+  std::uint64_t memory_budget_bytes = std::uint64_t{256} << 20;  // for sorting; beyond it, disk
+  std::filesystem::path scratch;  // folder for what does not fit into memory; empty = the system's
+};
+
+// Where an adapter puts what it saw. All members may be called from any thread; none blocks on a
+// tool, and none fails: what cannot be kept is counted.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual Dictionary& dictionary() = 0;
+  // Facts of the source. Once, before the first push.
+  virtual void describe(const SourceInfo& info) = 0;
+  // In order of end_ns for stored adapters, untimed events first.
+  virtual void push(std::span<const Event> events) = 0;
+  // An event of kind kDevice with its bytes, which are copied.
+  virtual void push(Event event, std::span<const std::byte> blob) = 0;
+  // Promises that no later event of this adapter ends before `end_ns`.
+  virtual void advance(std::int64_t end_ns) = 0;
+  // Adds to the problems of this source.
+  virtual void report(const Problem& problem) = 0;
+};
+
+struct AdapterInfo {
+  std::string_view name;
+  std::string_view help;
+  KindSet provides;  // the most it can ever give; a tool that needs more is refused by name
+  bool live;         // watches a process, or reads a file
+  std::string_view claims = {};  // a resource of which the vendor allows one user per process
+};
+
+// Turns one vendor's records into Events. A reader of files is an adapter whose process has ended.
+// One thread at a time.
+class Adapter {
+ public:
+  virtual ~Adapter() = default;
+  [[nodiscard]] virtual const AdapterInfo& info() const = 0;
+  // Returns once every event from now on will be seen. `sink` outlives stop().
+  virtual Status start(const Plan& plan, EventSink& sink) = 0;
+  // Pushes what is ready, a bounded amount at a time. False: nothing can ever come again.
+  virtual Result<bool> pump() = 0;
+  // Ends collection and pushes what is still buffered.
+  virtual Status stop() = 0;
+};
+
+// A stream of bytes, already decompressed, read from front to back. One thread at a time.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  // Fills the front of `to`; less than its size only at the end of the stream, where it is 0.
+  virtual Result<std::size_t> read(std::span<std::byte> to) = 0;
+  // What read() cannot say: the input ended before it should have ("gzip stream ends early");
+  // empty while all is well.
+  [[nodiscard]] virtual std::string_view damage() const = 0;
+};
+
+// A file, or standard input, that is about to be read. `head` are the first bytes that `stream`
+// will give (up to 64 KiB), for telling formats apart by content.
+struct Input {
+  std::string path;  // as the user gave it, for messages
+  std::span<const std::byte> head;
+  std::unique_ptr<ByteStream> stream;
+};
+
+// A reader of one file format. One line of src/adapters/builtin.cpp.
+struct ReaderEntry {
+  AdapterInfo info;
+  bool (*sniff)(std::span<const std::byte> head);
+  Result<std::unique_ptr<Adapter>> (*open)(Input input);
+};
+std::span<const ReaderEntry> builtin_readers();
+
+// The adapter for a file ("-": standard input), chosen by its content. What is recognised but
+// cannot be read is refused by name with what to do instead.
+Result<std::unique_ptr<Adapter>> open_source(std::string_view path);
+
+}  // namespace pasta

@@ -1,0 +1,78 @@
+// Joins sources to tools.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pasta/adapter.h"
+#include "pasta/event.h"
+#include "pasta/report.h"
+#include "pasta/result.h"
+#include "pasta/tool.h"
+
+namespace pasta {
+
+// Which part of a trace the tools see. Empty members let everything pass.
+struct Filter {
+  // Events that start in [from_ns, to_ns), on the trace's axis; relative to its origin when
+  // `relative`.
+  std::optional<std::int64_t> from_ns, to_ns;
+  bool relative = true;
+  std::vector<std::string>
+      devices;  // labels as in tables, or ordinals: work of other devices is left out
+  std::vector<std::int32_t> ranks;
+  [[nodiscard]] bool everything() const {
+    return !from_ns && !to_ns && devices.empty() && ranks.empty();
+  }
+  std::string describe() const;
+};
+
+// Receives the whole merged stream, before any filter: a writer of files.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual Status begin(const Dictionary& dictionary) = 0;
+  virtual Status record(std::span<const Event> events) = 0;
+  // `sources` with all they reported, once, after the last event.
+  virtual Status end(std::span<const SourceInfo> sources,
+                     std::span<const std::vector<Problem>> problems) = 0;
+};
+
+// Merges the events of all adapters by end time, cuts them into batches, and gives every tool the
+// kinds it asked for. Not thread-safe, except that adapters may push from their own threads.
+class Session {
+ public:
+  explicit Session(Plan plan = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  // Before start().
+  void add(std::unique_ptr<Adapter> adapter);
+  void add(const ToolEntry& entry, std::unique_ptr<Tool> tool);
+  void add(std::unique_ptr<Recorder> recorder);
+  void filter(Filter filter);
+  void batch_size(std::size_t events);  // for tests: no answer may depend on it
+
+  // kUnsupported, naming tool, kind and adapter, when a tool needs what no adapter can provide.
+  Status start();
+  // Moves a bounded number of events. False: all sources are exhausted.
+  Result<bool> pump();
+  // Ends the sources and asks every tool for its report. After an error of pump(), reports are of
+  // what was read before it.
+  Result<Document> finish();
+
+  [[nodiscard]] const Dictionary& dictionary() const;
+  // Worst of all problems so far: decides the exit code.
+  [[nodiscard]] Severity worst() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pasta

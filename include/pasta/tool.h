@@ -1,0 +1,80 @@
+// An analysis: events in, a Report out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pasta/dictionary.h"
+#include "pasta/event.h"
+#include "pasta/report.h"
+#include "pasta/result.h"
+
+namespace pasta {
+
+// One option of a tool: a row of `pastaprof tools NAME` and of the tool's page.
+struct OptionInfo {
+  std::string_view name;
+  std::string_view help;
+  std::string_view fallback;                  // value when the user gives none
+  std::span<const std::string_view> choices;  // empty = any text
+};
+
+// Values of a tool's options, checked against its rows before the tool is made.
+class Options {
+ public:
+  Options() = default;
+  // Fails with kUsage, naming the option and what would be right, on an unknown name or value.
+  static Result<Options> parse(std::string_view tool, std::span<const OptionInfo> rows,
+                               std::span<const std::pair<std::string, std::string>> given);
+  // The given value or the row's fallback; "" for a name without a row.
+  [[nodiscard]] std::string_view text(std::string_view name) const;
+  // The value as an integer; kUsage when it is not one.
+  [[nodiscard]] Result<std::int64_t> integer(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> values_;
+};
+
+// What a tool may look things up in while it runs.
+class Context {
+ public:
+  virtual ~Context() = default;
+  [[nodiscard]] virtual const Dictionary& dictionary() const = 0;
+  // Bytes of a kDevice event; valid until consume() returns.
+  [[nodiscard]] virtual std::span<const std::byte> blob(BlobId id) const = 0;
+  // How a device is called in tables: its ordinal, with the rank or label where there are several
+  // ("0", "rank 3 gpu 0"). The same in every tool.
+  [[nodiscard]] virtual std::string device_label(DeviceId id) const = 0;
+  // Earliest start of the trace; kNoTime when no event has times.
+  [[nodiscard]] virtual std::int64_t origin_ns() const = 0;
+};
+
+// One analysis. Called from one thread at a time. Sees only the kinds it asked for, so its report
+// cannot depend on which other tools ran beside it.
+class Tool {
+ public:
+  virtual ~Tool() = default;
+  // Events in order of end_ns, untimed ones first. A short kernel can end before its launch call
+  // returns: do not expect the call first. The span is valid until the call returns.
+  virtual Status consume(std::span<const Event> events, const Context& context) = 0;
+  // Called once, after the last event.
+  virtual Result<Report> finish(const Context& context) = 0;
+};
+
+// One line of src/tools/builtin.cpp.
+struct ToolEntry {
+  std::string_view name;
+  std::string_view help;
+  KindSet needs;  // without any of these in the trace, the tool cannot answer
+  std::span<const OptionInfo> options;
+  Result<std::unique_ptr<Tool>> (*make)(const Options& options);
+};
+std::span<const ToolEntry> builtin_tools();
+
+}  // namespace pasta
