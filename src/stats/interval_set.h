@@ -21,43 +21,45 @@ class IntervalSet {
  public:
   // `end` must not be less than the end of any earlier call's; empty intervals change nothing.
   void add(std::int64_t begin, std::int64_t end);
-  [[nodiscard]] std::int64_t length() const;  // sum of the pieces
-  [[nodiscard]] std::size_t pieces() const;
+  [[nodiscard]] std::int64_t length() const;  // sum of the pieces, at most the largest int64
+  [[nodiscard]] std::size_t pieces() const { return frozen_pieces_ + open_.size(); }
   [[nodiscard]] bool empty() const { return pieces() == 0; }
 
-  // Walks the pieces in ascending order.
+  // Walks the pieces in ascending order. The set must outlive it and not change meanwhile.
   class Reader {
    public:
-    explicit Reader(const IntervalSet& set);
+    explicit Reader(const IntervalSet& set) : set_(&set) {}
     bool next(Interval& piece);
 
    private:
     const IntervalSet* set_;
     std::size_t block_ = 0;
     std::size_t byte_ = 0;
-    std::size_t in_block_ = 0;
     std::int64_t at_ = 0;
     std::size_t open_ = 0;
   };
 
  private:
-  friend class Reader;
-  void freeze();
-  void thaw();
+  // Neighbouring pieces, written as LEB128 pairs (gap to the previous piece's end, length); the
+  // first gap counts from `begin` and is 0.
   struct Block {
-    std::int64_t begin;  // of the first piece
-    std::int64_t end;    // of the last piece
-    std::int64_t length;
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint64_t length;
     std::uint32_t count;
-    std::vector<std::uint8_t> bytes;  // (gap to the previous piece's end, length) as LEB128 pairs
+    std::vector<std::uint8_t> bytes;
   };
+  static bool decode(const Block& block, std::size_t& byte, std::int64_t& at, Interval& piece);
+  void freeze();
+  void drop_newest_block();
+
   std::vector<Block> frozen_;
   std::vector<Interval> open_;  // the newest pieces
-  std::int64_t frozen_length_ = 0;
+  std::uint64_t frozen_length_ = 0;
   std::size_t frozen_pieces_ = 0;
 };
 
-// Length of the intersection of two sets.
+// Length of the intersection of two sets, at most the largest int64.
 std::int64_t intersection_length(const IntervalSet& a, const IntervalSet& b);
 IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
 
