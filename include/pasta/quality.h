@@ -57,6 +57,9 @@ enum class Reason : std::uint16_t {
   kLate,          // an event that came after the time it belongs to had been passed
   kDroppedByCollector,
   kCorruptChunk,  // a part of a file whose checksum is wrong
+  // Several sources.
+  kClockUnaligned,  // times that cannot be compared with those of the other sources
+  kFlowNotKept,     // an arrow of a kind that PASTA has no use for
   kCount,
 };
 

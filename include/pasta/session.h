@@ -31,12 +31,17 @@ struct Filter {
   std::string describe() const;
 };
 
-// Receives the whole merged stream, before any filter: a writer of files.
+// Receives the merged stream: a writer of files.
 class Recorder {
  public:
   virtual ~Recorder() = default;
   virtual Status begin(const Dictionary& dictionary) = 0;
   virtual Status record(std::span<const Event> events) = 0;
+  // The bytes that one event of a later record() call refers to as `id`.
+  virtual Status record_blob(BlobId id, std::span<const std::byte> bytes) {
+    static_cast<void>(id), static_cast<void>(bytes);
+    return {};
+  }
   // `sources` with all they reported, once, after the last event.
   virtual Status end(std::span<const SourceInfo> sources,
                      std::span<const std::vector<Problem>> problems) = 0;
@@ -52,18 +57,22 @@ class Session {
   Session& operator=(Session&&) noexcept;
 
   // Before start().
-  void add(std::unique_ptr<Adapter> adapter);
+  // `label` tells the source apart in tables; empty: its rank or file name where there are several.
+  void add(std::unique_ptr<Adapter> adapter, std::string label = {});
   void add(const ToolEntry& entry, std::unique_ptr<Tool> tool);
-  void add(std::unique_ptr<Recorder> recorder);
+  // Gets everything, or only what passes the filter.
+  void add(std::unique_ptr<Recorder> recorder, bool filtered = false);
   void filter(Filter filter);
   void batch_size(std::size_t events);  // for tests: no answer may depend on it
 
   // kUnsupported, naming tool, kind and adapter, when a tool needs what no adapter can provide.
   Status start();
-  // Moves a bounded number of events. False: all sources are exhausted.
+  // Moves a bounded number of events. False: all sources are exhausted. An error ends the source it
+  // is of and is told once; the next call goes on with the others.
   Result<bool> pump();
-  // Ends the sources and asks every tool for its report. After an error of pump(), reports are of
-  // what was read before it.
+  // Ends the sources and asks every tool for its report. After an error of a source, reports are of
+  // what was read before it, and say so. Fails when the sources cannot stand beside each other or a
+  // tool failed.
   Result<Document> finish();
 
   [[nodiscard]] const Dictionary& dictionary() const;

@@ -62,6 +62,10 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "events that the collector had no room for"},
     {Reason::kCorruptChunk, "corrupt_chunk", kDropped,
      "a part of the file whose checksum is wrong; skipped"},
+    {Reason::kClockUnaligned, "clock_unaligned", kNote,
+     "the file does not say since when its times count: they cannot be compared with other files'"},
+    {Reason::kFlowNotKept, "flow_not_kept", kNote,
+     "an arrow that links neither a launch nor a backward pass; not kept"},
 }};
 
 constexpr bool in_order() {
