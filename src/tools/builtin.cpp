@@ -1,0 +1,16 @@
+// Every tool of the program: adding one touches its own folder and this list.
+#include "pasta/tool.h"
+#include "tools/kernels/kernels.h"
+#include "tools/summary/summary.h"
+
+namespace pasta {
+
+std::span<const ToolEntry> builtin_tools() {
+  static const ToolEntry kTools[] = {
+      tools::kSummary,
+      tools::kKernels,
+  };
+  return kTools;
+}
+
+}  // namespace pasta
