@@ -1,0 +1,48 @@
+// The formats PASTA reads: the only file that names them all.
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "adapters/foreign.h"
+#include "adapters/kineto_json/kineto_json.h"
+#include "adapters/pasta_file/pasta_file.h"
+#include "adapters/text/text.h"
+#include "base/input.h"
+#include "pasta/adapter.h"
+
+namespace pasta {
+
+// In order of how much their sniff functions prove: JSON's proves least.
+std::span<const ReaderEntry> builtin_readers() {
+  static const std::array kReaders = {
+      ReaderEntry{adapters::kPastaFileInfo, adapters::sniff_pasta_file, adapters::open_pasta_file},
+      ReaderEntry{adapters::kTextInfo, adapters::sniff_text, adapters::open_text},
+      ReaderEntry{adapters::kKinetoJsonInfo, adapters::sniff_kineto_json,
+                  adapters::open_kineto_json},
+  };
+  return kReaders;
+}
+
+Result<std::unique_ptr<Adapter>> open_source(std::string_view path) {
+  auto opened = base::open_input(path);
+  if (!opened) return tl::unexpected(std::move(opened).error());
+  const std::span<const std::byte> head = opened->head;
+  for (const ReaderEntry& reader : builtin_readers()) {
+    if (reader.sniff(head)) {
+      return reader.open(Input{std::string(path), head, std::move(opened->stream)});
+    }
+  }
+  if (const auto answer = adapters::recognise_foreign(head)) {
+    return fail(ErrorCode::kUnsupported, fmt::format("{}: {}", path, *answer));
+  }
+  std::string known;
+  for (const ReaderEntry& reader : builtin_readers()) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", reader.info.help);
+  }
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("{}: not a trace of a kind that is known here ({})", path, known));
+}
+
+}  // namespace pasta
