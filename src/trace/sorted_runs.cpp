@@ -1,0 +1,361 @@
+#include "trace/sorted_runs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace pasta::trace {
+namespace {
+
+constexpr std::size_t kChunkRecords = 1024;  // 64 KiB: growing never copies
+constexpr std::size_t kWriteRecords = 4096;
+constexpr std::size_t kMinReadRecords = 64;
+constexpr std::size_t kMaxReadRecords = 16384;  // 1 MiB: more does not read faster
+
+// A record's place in the order: compared as (first, second).
+struct Key {
+  std::int64_t first;
+  std::int64_t second;
+  auto operator<=>(const Key&) const = default;
+};
+
+// ~x reverses the order of x without overflow.
+Key key_of(const Event& event, SortedRuns::Order order) {
+  return order == SortedRuns::Order::kByStart ? Key{event.start_ns, ~event.end_ns}
+                                              : Key{event.end_ns, ~event.start_ns};
+}
+
+// Half of a sort: the first part of the key as an unsigned distance, and which record.
+struct Place {
+  std::uint64_t distance;
+  std::uint32_t index;
+};
+
+// Sorts by distance, stable. Digits in which all distances agree are skipped.
+void radix_sort(std::vector<Place>& places) {
+  constexpr unsigned kDigitBits = 11;
+  constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+  constexpr unsigned kMaxPasses = (64 + kDigitBits - 1) / kDigitBits;
+  std::uint64_t all = 0;
+  for (const Place& place : places) all |= place.distance;
+  const unsigned passes =
+      (static_cast<unsigned>(std::bit_width(all)) + kDigitBits - 1) / kDigitBits;
+
+  std::vector<std::array<std::uint32_t, kDigits>> counts(passes);
+  for (auto& table : counts) table.fill(0);
+  for (const Place& place : places) {
+    std::uint64_t rest = place.distance;
+    for (unsigned pass = 0; pass < passes; ++pass, rest >>= kDigitBits) {
+      ++counts[pass][rest & (kDigits - 1)];
+    }
+  }
+  std::vector<Place> other(places.size());
+  static_assert(kMaxPasses <= 6);
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    auto& table = counts[pass];
+    const unsigned shift = pass * kDigitBits;
+    if (table[places.front().distance >> shift & (kDigits - 1)] == places.size()) continue;
+    std::uint32_t next = 0;
+    for (std::uint32_t& count : table) next += std::exchange(count, next);
+    for (const Place& place : places) {
+      other[table[place.distance >> shift & (kDigits - 1)]++] = place;
+    }
+    places.swap(other);
+  }
+}
+
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> create(const std::filesystem::path& folder) {
+    std::error_code error;
+    TemporaryFile file;
+    file.folder_ =
+        folder.empty() ? std::filesystem::temp_directory_path(error).string() : folder.string();
+    if (error) file.folder_ = "/tmp";
+    std::string name = file.folder_ + "/pastaprof-sort-XXXXXX";
+    file.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (file.fd_ < 0) return file.io_error("cannot make a temporary file in");
+    ::unlink(name.c_str());
+    return file;
+  }
+  ~TemporaryFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  TemporaryFile(TemporaryFile&& other) noexcept
+      : folder_(std::move(other.folder_)), fd_(std::exchange(other.fd_, -1)) {}
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+
+  [[nodiscard]] Status write(std::uint64_t offset, const void* data, std::size_t size) const {
+    const char* from = static_cast<const char*>(data);
+    while (size != 0) {
+      const ::ssize_t n = ::pwrite(fd_, from, size, static_cast<::off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return io_error("cannot write a temporary file in");
+      from += n;
+      offset += static_cast<std::uint64_t>(n);
+      size -= static_cast<std::size_t>(n);
+    }
+    return {};
+  }
+  [[nodiscard]] Status read(std::uint64_t offset, void* data, std::size_t size) const {
+    char* to = static_cast<char*>(data);
+    while (size != 0) {
+      const ::ssize_t n = ::pread(fd_, to, size, static_cast<::off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0) errno = EIO;
+      if (n <= 0) return io_error("cannot read back a temporary file in");
+      to += n;
+      offset += static_cast<std::uint64_t>(n);
+      size -= static_cast<std::size_t>(n);
+    }
+    return {};
+  }
+
+ private:
+  TemporaryFile() = default;
+  [[nodiscard]] tl::unexpected<Error> io_error(std::string_view what) const {
+    return fail(ErrorCode::kIo,
+                fmt::format("{} {}: {}; sorting a trace larger than memory needs about its size "
+                            "there: free some space or choose another folder with TMPDIR",
+                            what, folder_, std::generic_category().message(errno)));
+  }
+  std::string folder_;
+  int fd_ = -1;
+};
+
+// One sorted run on disk, read block by block.
+struct Run {
+  std::uint64_t next;  // record in the file
+  std::uint64_t end;
+  std::vector<Event> block;
+  std::size_t at = 0;  // in `block`
+  Key key{};           // of block[at]
+  [[nodiscard]] bool exhausted() const { return at == block.size(); }
+};
+
+}  // namespace
+
+struct SortedRuns::Impl {
+  Impl(Order o, Options options_in) : order(o), options(std::move(options_in)) {
+    // Beside each record stand two Places while they are sorted.
+    constexpr std::uint64_t kPerRecord = sizeof(Event) + 2 * sizeof(Place);
+    capacity = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+        options.memory_budget_bytes / kPerRecord, 16, std::uint64_t{1} << 31));
+  }
+
+  [[nodiscard]] const Event& record(std::size_t i) const {
+    return chunks[i / kChunkRecords][i % kChunkRecords];
+  }
+  [[nodiscard]] const Event& in_order(std::size_t i) const {
+    return record(places.empty() ? i : places[i].index);
+  }
+
+  void sort();
+  Status spill();
+  Status refill(Run& run);
+  Status start_merge();
+  Result<std::size_t> read_memory(std::span<Event> to);
+  Result<std::size_t> read_runs(std::span<Event> to);
+  // Whether run `a` gives before run `b`; an exhausted one gives last.
+  [[nodiscard]] bool before(std::size_t a, std::size_t b) const {
+    if (runs[a].exhausted() || runs[b].exhausted()) return !runs[a].exhausted();
+    return std::tie(runs[a].key, a) < std::tie(runs[b].key, b);
+  }
+  void replay(std::size_t run);
+
+  Order order;
+  Options options;
+  std::size_t capacity;
+
+  std::vector<std::unique_ptr<Event[]>> chunks;
+  std::size_t count = 0;      // records in `chunks`
+  bool ascending = true;      // they came sorted
+  Key last{};                 // of the newest record
+  std::vector<Place> places;  // the order of `chunks`; empty = as they lie
+  std::size_t given = 0;      // of `chunks`, by read()
+
+  std::optional<TemporaryFile> file;
+  std::uint64_t file_records = 0;
+  std::vector<Run> runs;
+  // A tournament: loser[i] is the run that lost at node i, loser[0] the winner of all.
+  std::vector<std::size_t> loser;
+};
+
+void SortedRuns::Impl::sort() {
+  places.clear();
+  if (ascending || count < 2) return;
+  // Untimed records would stretch the range of distances to 64 bits, so they get 0 and the rest
+  // counts from 1.
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t first = key_of(record(i), order).first;
+    if (first != kNoTime) least = std::min(least, first);
+  }
+  places.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t first = key_of(record(i), order).first;
+    const auto distance = static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(least) + 1;
+    places[i] = {first == kNoTime ? 0 : distance, static_cast<std::uint32_t>(i)};
+  }
+  radix_sort(places);
+  for (std::size_t i = 0; i < count;) {
+    std::size_t j = i + 1;
+    while (j < count && places[j].distance == places[i].distance) ++j;
+    if (j - i > 1) {
+      std::stable_sort(
+          places.begin() + static_cast<std::ptrdiff_t>(i),
+          places.begin() + static_cast<std::ptrdiff_t>(j), [&](const Place& a, const Place& b) {
+            return key_of(record(a.index), order).second < key_of(record(b.index), order).second;
+          });
+    }
+    i = j;
+  }
+}
+
+Status SortedRuns::Impl::spill() {
+  if (!file) {
+    auto created = TemporaryFile::create(options.scratch);
+    if (!created) return tl::unexpected<Error>(std::move(created).error());
+    file.emplace(std::move(*created));
+  }
+  sort();
+  std::vector<Event> buffer;
+  buffer.reserve(std::min(kWriteRecords, count));
+  const std::uint64_t begin = file_records;
+  for (std::size_t i = 0; i < count;) {
+    buffer.clear();
+    for (; i < count && buffer.size() < kWriteRecords; ++i) buffer.push_back(in_order(i));
+    PASTA_TRY(
+        file->write(file_records * sizeof(Event), buffer.data(), buffer.size() * sizeof(Event)));
+    file_records += buffer.size();
+  }
+  runs.push_back({.next = begin, .end = file_records, .block = {}});
+  places = std::vector<Place>();
+  count = 0;
+  ascending = true;
+  return {};
+}
+
+Status SortedRuns::Impl::refill(Run& run) {
+  const std::size_t n =
+      static_cast<std::size_t>(std::min<std::uint64_t>(run.block.capacity(), run.end - run.next));
+  run.block.resize(n);
+  run.at = 0;
+  if (n == 0) return {};
+  PASTA_TRY(file->read(run.next * sizeof(Event), run.block.data(), n * sizeof(Event)));
+  run.next += n;
+  run.key = key_of(run.block[0], order);
+  return {};
+}
+
+Status SortedRuns::Impl::start_merge() {
+  const std::size_t block = static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(options.memory_budget_bytes / 2 / sizeof(Event) / runs.size(),
+                                kMinReadRecords, kMaxReadRecords));
+  for (Run& run : runs) {
+    run.block.reserve(block);
+    PASTA_TRY(refill(run));
+  }
+  constexpr std::size_t kNobody = ~std::size_t{0};
+  loser.assign(runs.size(), kNobody);
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    std::size_t winner = run;
+    std::size_t node = (run + runs.size()) / 2;
+    for (; node > 0; node /= 2) {
+      if (loser[node] == kNobody) {
+        loser[node] = winner;  // waits for the other half of the tree
+        break;
+      }
+      if (before(loser[node], winner)) std::swap(winner, loser[node]);
+    }
+    if (node == 0) loser[0] = winner;
+  }
+  return {};
+}
+
+void SortedRuns::Impl::replay(std::size_t run) {
+  std::size_t winner = run;
+  for (std::size_t node = (run + runs.size()) / 2; node > 0; node /= 2) {
+    if (before(loser[node], winner)) std::swap(winner, loser[node]);
+  }
+  loser[0] = winner;
+}
+
+Result<std::size_t> SortedRuns::Impl::read_memory(std::span<Event> to) {
+  constexpr std::size_t kAhead = 16;  // hides the latency of records that lie apart
+  const std::size_t n = std::min(to.size(), count - given);
+  for (std::size_t i = 0; i < n; ++i, ++given) {
+    if (given + kAhead < count) __builtin_prefetch(&in_order(given + kAhead));
+    to[i] = in_order(given);
+  }
+  return n;
+}
+
+Result<std::size_t> SortedRuns::Impl::read_runs(std::span<Event> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const std::size_t winner = loser[0];
+    Run& run = runs[winner];
+    if (run.exhausted()) return i;
+    to[i] = run.block[run.at++];
+    if (run.exhausted()) {
+      PASTA_TRY(refill(run));
+    } else {
+      run.key = key_of(run.block[run.at], order);
+    }
+    replay(winner);
+  }
+  return to.size();
+}
+
+SortedRuns::SortedRuns(Order order, Options options)
+    : impl_(std::make_unique<Impl>(order, std::move(options))) {}
+SortedRuns::~SortedRuns() = default;
+SortedRuns::SortedRuns(SortedRuns&&) noexcept = default;
+SortedRuns& SortedRuns::operator=(SortedRuns&&) noexcept = default;
+
+Status SortedRuns::add(const Event& event) {
+  Impl& s = *impl_;
+  if (s.count == s.capacity) PASTA_TRY(s.spill());
+  const Key key = key_of(event, s.order);
+  if (s.count != 0 && key < s.last) s.ascending = false;
+  s.last = key;
+  if (s.count / kChunkRecords == s.chunks.size()) {
+    s.chunks.push_back(std::make_unique_for_overwrite<Event[]>(kChunkRecords));
+  }
+  s.chunks[s.count / kChunkRecords][s.count % kChunkRecords] = event;
+  ++s.count;
+  return {};
+}
+
+Status SortedRuns::finish() {
+  Impl& s = *impl_;
+  if (s.runs.empty()) {
+    s.sort();
+    return {};
+  }
+  if (s.count != 0) PASTA_TRY(s.spill());
+  s.chunks.clear();
+  return s.start_merge();
+}
+
+Result<std::size_t> SortedRuns::read(std::span<Event> to) {
+  return impl_->runs.empty() ? impl_->read_memory(to) : impl_->read_runs(to);
+}
+
+std::size_t SortedRuns::runs() const { return impl_->runs.size(); }
+
+}  // namespace pasta::trace
