@@ -1,0 +1,232 @@
+#include "report/text_table.h"
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+#include <vector>
+
+#include "report/text_layout.h"
+#include "report/text_number.h"
+
+namespace pasta::report {
+namespace {
+
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kGap = 2;
+// Names are not shortened below these widths; rather the table is cut into blocks.
+constexpr std::size_t kLeastKey = 24;
+constexpr std::size_t kLeastName = 12;
+
+// One column as text.
+struct TextColumn {
+  std::string name;  // words
+  std::string unit;
+  std::vector<std::string> cells;
+  Align align = Align::kLeft;
+  std::size_t natural = 0;  // width at which nothing is shortened
+  std::size_t least = 0;
+};
+
+std::string words_of(std::string_view name) {
+  std::string words = clean(name);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+std::size_t longest_word(std::string_view words) {
+  std::size_t longest = 0;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    longest = std::max(longest, width_of(words.substr(0, end)));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return longest;
+}
+
+TextColumn make_column(const Table& table, std::size_t index, std::size_t rows,
+                       TimeUnit time_unit) {
+  const Column& column = table.columns[index];
+  std::vector<double> numbers;
+  bool has_text = false;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Cell& cell = table.rows[i][index];
+    if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
+      numbers.push_back(static_cast<double>(*integer));
+    } else if (const auto* number = std::get_if<double>(&cell)) {
+      numbers.push_back(*number);
+    } else if (std::holds_alternative<std::string>(cell)) {
+      has_text = true;
+    }
+  }
+  const Scale scale = choose_scale(column.unit, numbers, time_unit);
+  TextColumn out;
+  out.name = words_of(column.name);
+  out.align =
+      has_text || (numbers.empty() && column.unit == Unit::kNone) ? Align::kLeft : Align::kRight;
+  // Not beside a column of which nothing is known.
+  if (!numbers.empty()) out.unit = scale.name;
+  std::size_t widest = std::max(longest_word(out.name), out.unit.size());
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Cell& cell = table.rows[i][index];
+    if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
+      out.cells.push_back(format_number(*integer, column.unit, scale));
+    } else if (const auto* number = std::get_if<double>(&cell)) {
+      out.cells.push_back(format_number(*number, column.unit, scale));
+    } else if (const auto* text = std::get_if<std::string>(&cell)) {
+      out.cells.push_back(clean(*text));
+    } else {
+      out.cells.emplace_back("-");
+    }
+    widest = std::max(widest, width_of(out.cells.back()));
+  }
+  out.natural = out.least = widest;
+  if (has_text) {
+    const std::size_t floor = std::max(longest_word(out.name), index == 0 ? kLeastKey : kLeastName);
+    out.least = std::min(out.natural, floor);
+  }
+  return out;
+}
+
+std::size_t total_width(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), kIndent + kGap * (widths.size() - 1));
+}
+
+void append_line(std::string& out, std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  out += line + '\n';
+}
+
+std::string rule(std::size_t width, const Style& style) {
+  return std::string(kIndent, ' ') + style.dim(repeat("─", width - kIndent));
+}
+
+// The columns `chosen` side by side.
+void append_block(std::string& out, const std::vector<TextColumn>& columns,
+                  const std::vector<std::size_t>& chosen, const std::vector<std::size_t>& widths,
+                  const Style& style) {
+  std::vector<std::vector<std::string>> headers;
+  std::vector<std::vector<std::string>> cells;
+  std::size_t header_lines = 0;
+  bool units = false;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const TextColumn& column = columns[chosen[i]];
+    headers.push_back(wrap(column.name, widths[i]));
+    header_lines = std::max(header_lines, headers.back().size());
+    units = units || !column.unit.empty();
+    cells.push_back(column.cells);
+    if (widths[i] < column.natural) shorten_all(cells.back(), widths[i]);
+  }
+  const auto line = [&](auto&& text_of) {
+    std::string text(kIndent, ' ');
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      if (i > 0) text.append(kGap, ' ');
+      text += pad(text_of(i), widths[i], columns[chosen[i]].align);
+    }
+    return text.erase(text.find_last_not_of(' ') + 1);
+  };
+  for (std::size_t n = 0; n < header_lines; ++n) {
+    append_line(out, style.bold(line([&](std::size_t i) {
+      const std::size_t blank = header_lines - headers[i].size();
+      return n < blank ? std::string() : headers[i][n - blank];
+    })));
+  }
+  if (units)
+    append_line(out, style.dim(line([&](std::size_t i) { return columns[chosen[i]].unit; })));
+  append_line(out, rule(total_width(widths), style));
+  for (std::size_t row = 0; row < columns[0].cells.size(); ++row) {
+    append_line(out, line([&](std::size_t i) { return cells[i][row]; }));
+  }
+}
+
+// Names give way, the widest first, until `width` is kept or all are at their least.
+std::vector<std::size_t> fit(const std::vector<TextColumn>& columns,
+                             const std::vector<std::size_t>& chosen, std::size_t width) {
+  std::vector<std::size_t> widths;
+  for (const std::size_t index : chosen) widths.push_back(columns[index].natural);
+  while (total_width(widths) > width) {
+    std::size_t widest = chosen.size();
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      if (widths[i] > columns[chosen[i]].least &&
+          (widest == chosen.size() || widths[i] > widths[widest])) {
+        widest = i;
+      }
+    }
+    if (widest == chosen.size()) break;
+    --widths[widest];
+  }
+  return widths;
+}
+
+// Each column becomes a line: its name, a value for each row, its unit.
+bool append_turned(std::string& out, const std::vector<TextColumn>& columns, std::size_t width,
+                   const Style& style) {
+  const std::size_t rows = columns[0].cells.size();
+  if (rows == 0 || rows >= columns.size()) return false;
+  std::size_t name_width = 0, unit_width = 0;
+  std::vector<std::size_t> widths(rows, 0);
+  for (const TextColumn& column : columns) {
+    name_width = std::max(name_width, width_of(column.name));
+    unit_width = std::max(unit_width, column.unit.size());
+    for (std::size_t i = 0; i < rows; ++i) {
+      widths[i] = std::max(widths[i], width_of(column.cells[i]));
+    }
+  }
+  const std::size_t total = total_width(widths) + name_width + kGap + unit_width + 1;
+  if (total > width) return false;
+  for (const TextColumn& column : columns) {
+    std::string line = std::string(kIndent, ' ') + pad(column.name, name_width, Align::kLeft);
+    for (std::size_t i = 0; i < rows; ++i) {
+      line += std::string(kGap, ' ') + pad(column.cells[i], widths[i], Align::kRight);
+    }
+    if (&column == &columns[0]) {
+      append_line(out, style.bold(line));
+      append_line(out, rule(total, style));
+    } else {
+      append_line(out, line + ' ' + column.unit);
+    }
+  }
+  return true;
+}
+
+void append_blocks(std::string& out, const std::vector<TextColumn>& columns, std::size_t width,
+                   const Style& style) {
+  for (std::size_t next = 1; next < columns.size();) {
+    std::vector<std::size_t> chosen{0}, least{columns[0].least};
+    if (next > 1) out += '\n';
+    do {
+      chosen.push_back(next);
+      least.push_back(columns[next].least);
+      ++next;
+    } while (next < columns.size() && total_width(least) + kGap + columns[next].least <= width);
+    append_block(out, columns, chosen, fit(columns, chosen, width), style);
+  }
+}
+
+}  // namespace
+
+void append_table(std::string& out, const Table& table, const TextOptions& options,
+                  const Style& style) {
+  if (table.columns.empty()) return;
+  if (table.rows.empty()) return append_line(out, "  (nothing)");
+  const std::size_t rows =
+      options.max_rows == 0 ? table.rows.size() : std::min(options.max_rows, table.rows.size());
+  const auto width = static_cast<std::size_t>(options.width);
+  std::vector<TextColumn> columns;
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    columns.push_back(make_column(table, i, rows, options.time_unit));
+    all.push_back(i);
+  }
+  const auto widths = fit(columns, all, width);
+  if (total_width(widths) <= width || columns.size() == 1) {
+    append_block(out, columns, all, widths, style);
+  } else if (!append_turned(out, columns, width, style)) {
+    append_blocks(out, columns, width, style);
+  }
+  if (rows < table.rows.size()) {
+    const auto more = static_cast<std::int64_t>(table.rows.size() - rows);
+    append_line(out, style.dim("  … and " + format_count(more) + " more rows"));
+  }
+}
+
+}  // namespace pasta::report
