@@ -1,0 +1,147 @@
+#include "session/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace pasta::session {
+namespace {
+
+std::string file_name(const SourceInfo& info) {
+  const std::string name = std::filesystem::path(info.path).filename().string();
+  return name.empty() ? info.path : name;
+}
+
+std::string native_id(const Dictionary& dictionary, std::uint64_t number, StringId text) {
+  return text ? std::string(dictionary.text(text)) : fmt::to_string(number);
+}
+
+}  // namespace
+
+Status label_sources(std::span<SourceInfo> sources) {
+  std::vector<bool> given;
+  for (const SourceInfo& source : sources) given.push_back(!source.label.empty());
+  for (std::size_t b = 0; b < sources.size(); ++b) {
+    for (std::size_t a = 0; a < b; ++a) {
+      if (sources[a].path == sources[b].path) {
+        return fail(ErrorCode::kUsage,
+                    fmt::format("{} is given twice; give each file once", sources[a].path));
+      }
+      if (given[a] && given[b]) {
+        if (sources[a].label != sources[b].label) continue;
+        return fail(ErrorCode::kUsage,
+                    fmt::format("{} and {} have the same label \"{}\"; give each its own --label",
+                                sources[a].path, sources[b].path, sources[a].label));
+      }
+      if (sources[a].rank >= 0 && sources[a].rank == sources[b].rank) {
+        return fail(ErrorCode::kUsage,
+                    fmt::format("{} and {} both say they are rank {}; if they are different runs, "
+                                "tell them apart with one --label for each file",
+                                sources[a].path, sources[b].path, sources[a].rank));
+      }
+    }
+  }
+  if (sources.size() < 2) return {};
+  std::map<std::string, int> uses;
+  for (const SourceInfo& source : sources) ++uses[file_name(source)];
+  for (SourceInfo& source : sources) {
+    if (!source.label.empty()) continue;
+    source.label = source.rank >= 0               ? fmt::format("rank {}", source.rank)
+                   : uses[file_name(source)] == 1 ? file_name(source)
+                                                  : source.path;
+  }
+  return {};
+}
+
+std::string process_name(const Dictionary& dictionary, ProcessId id) {
+  if (!id) return "";
+  const Process process = dictionary.process(id);
+  const std::string native = native_id(dictionary, process.native_id, process.native_text);
+  const std::string_view name = dictionary.text(process.name);
+  return name.empty() || name == native ? native : fmt::format("{} ({})", name, native);
+}
+
+std::string lane_name(const Dictionary& dictionary, LaneId id) {
+  const Lane lane = dictionary.lane(id);
+  if (lane.name) return std::string(dictionary.text(lane.name));
+  if (lane.native_text) return std::string(dictionary.text(lane.native_text));
+  return fmt::format("{} {}", lane.type == LaneType::kQueue ? "stream" : "thread", lane.native_id);
+}
+
+std::string device_name(const Device& device, std::string_view prefix) {
+  if (prefix.empty()) return fmt::to_string(device.ordinal);
+  const char* word = device.type == DeviceType::kCpu           ? "cpu"
+                     : device.type == DeviceType::kAccelerator ? "accelerator"
+                                                               : "gpu";
+  return fmt::format("{} {} {}", prefix, word, device.ordinal);
+}
+
+void DeviceLabels::sources(std::span<const SourceInfo> infos, std::span<const Quality> qualities) {
+  infos_ = infos;
+  qualities_ = qualities;
+  seen_ = ~std::uint64_t{0};
+}
+
+std::string DeviceLabels::label(DeviceId id) {
+  std::uint64_t seen = dictionary_->updates() + dictionary_->device_count();
+  for (const Quality& quality : qualities_) seen += quality.lanes().size();
+  if (seen != seen_) {
+    seen_ = seen;
+    name_all();
+  }
+  return id.value < labels_.size() ? labels_[id.value] : "";
+}
+
+void DeviceLabels::name_all() {
+  struct Owner {
+    std::size_t source;
+    ProcessId process;
+    auto operator<=>(const Owner&) const = default;
+  };
+  std::map<DeviceId, std::set<Owner>> owners;
+  std::set<Owner> all;
+  for (std::size_t source = 0; source < qualities_.size(); ++source) {
+    for (const LaneId id : qualities_[source].lanes()) {
+      const Lane lane = dictionary_->lane(id);
+      if (!lane.device) continue;
+      owners[lane.device].insert({source, lane.process});
+      all.insert({source, lane.process});
+    }
+  }
+
+  labels_.assign(dictionary_->device_count(), {});
+  std::set<std::string> used;
+  for (std::uint32_t id = 1; id < labels_.size(); ++id) {
+    const Device device = dictionary_->device({id});
+    const auto& mine = owners[{id}];
+    std::string prefix;
+    // A device that several share belongs to none of them.
+    if (all.size() > 1 && mine.size() == 1) {
+      const Owner owner = *mine.begin();
+      const Process process = dictionary_->process(owner.process);
+      const bool alone = std::count_if(all.begin(), all.end(), [&](const Owner& other) {
+                           return other.source == owner.source;
+                         }) == 1;
+      prefix = infos_[owner.source].label;
+      if (!alone) {
+        prefix += prefix.empty() ? "" : " ";
+        prefix += process.rank >= 0
+                      ? fmt::format("rank {}", process.rank)
+                      : fmt::format("process {}", native_id(*dictionary_, process.native_id,
+                                                            process.native_text));
+      }
+    }
+    std::string label = device_name(device, prefix);
+    if (!used.insert(label).second) {
+      label += device.uuid ? fmt::format(" {}", dictionary_->text(device.uuid))
+                           : fmt::format(" #{}", id);
+      used.insert(label);
+    }
+    labels_[id] = std::move(label);
+  }
+}
+
+}  // namespace pasta::session

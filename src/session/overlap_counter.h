@@ -1,0 +1,53 @@
+// How often the work of one device queue overlaps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace pasta::session {
+
+// In order of start, a slice overlaps when it starts before the latest end of those before it. The
+// stream is in order of end, so the count is made from the other side: slices that hang together
+// are one component, and overlaps = slices - components. A slice that touches another, or an empty
+// one at another's edge, hangs together with nothing.
+class OverlapCounter {
+ public:
+  // `end_ns` is not below that of any earlier call. Returns by how much the number of overlaps
+  // grew.
+  std::uint32_t add(std::int64_t start_ns, std::int64_t end_ns) {
+    std::uint32_t swallowed = 0;
+    while (!ends_.empty() && last_end_ns_ > start_ns) {
+      pop();
+      ++swallowed;
+    }
+    push(end_ns);
+    return swallowed;
+  }
+
+ private:
+  // Only the ends of components are needed, and a late slice may reach back over any number of
+  // them. Each is kept as its distance to the one before (2 or 3 bytes for kernels): groups of 7
+  // bits, lowest first, the first marked, so that it can be read from the back.
+  void push(std::int64_t end_ns) {
+    auto distance = static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(last_end_ns_);
+    ends_.push_back(static_cast<std::uint8_t>(distance | kFirst));
+    while ((distance >>= 7) != 0) ends_.push_back(static_cast<std::uint8_t>(distance & 0x7f));
+    last_end_ns_ = end_ns;
+  }
+  void pop() {
+    std::uint64_t distance = 0;
+    std::uint8_t group = 0;
+    do {
+      group = ends_.back();
+      ends_.pop_back();
+      distance = distance << 7 | (group & 0x7fu);
+    } while ((group & kFirst) == 0);
+    last_end_ns_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(last_end_ns_) - distance);
+  }
+
+  static constexpr std::uint64_t kFirst = 0x80;
+  std::vector<std::uint8_t> ends_;
+  std::int64_t last_end_ns_ = 0;
+};
+
+}  // namespace pasta::session
