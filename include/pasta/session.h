@@ -10,6 +10,7 @@
 
 #include "pasta/adapter.h"
 #include "pasta/event.h"
+#include "pasta/recorder.h"
 #include "pasta/report.h"
 #include "pasta/result.h"
 #include "pasta/tool.h"
@@ -29,22 +30,6 @@ struct Filter {
     return !from_ns && !to_ns && devices.empty() && ranks.empty();
   }
   std::string describe() const;
-};
-
-// Receives the merged stream: a writer of files.
-class Recorder {
- public:
-  virtual ~Recorder() = default;
-  virtual Status begin(const Dictionary& dictionary) = 0;
-  virtual Status record(std::span<const Event> events) = 0;
-  // The bytes that one event of a later record() call refers to as `id`.
-  virtual Status record_blob(BlobId id, std::span<const std::byte> bytes) {
-    static_cast<void>(id), static_cast<void>(bytes);
-    return {};
-  }
-  // `sources` with all they reported, once, after the last event.
-  virtual Status end(std::span<const SourceInfo> sources,
-                     std::span<const std::vector<Problem>> problems) = 0;
 };
 
 // Merges the events of all adapters by end time, cuts them into batches, and gives every tool the

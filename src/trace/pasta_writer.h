@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "pasta/session.h"
+#include "pasta/recorder.h"
 #include "trace/format.h"
 #include "trace/output_file.h"
 
