@@ -11,13 +11,15 @@
 // the callable must write to its own locals only.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/json_scan.h"
 #include "pasta/adapter.h"
 #include "pasta/quality.h"
 #include "pasta/result.h"
@@ -40,25 +42,50 @@ enum class JsonType : std::uint8_t {
 struct JsonProblem {
   Reason reason;
   std::uint64_t offset;
-  std::string_view text;  // a short excerpt; valid during the call only
+  std::string_view text;  // what is wrong, with a short excerpt; valid during the call only
 };
 
 class JsonReader;
 
+// Containers within containers that one record may have.
+inline constexpr std::uint32_t kMaxJsonDepth = 256;
+
+namespace scan {
+
+// The type of a value by its first byte where that byte decides; kEnd elsewhere.
+inline constexpr std::array<JsonType, 256> kTypes = [] {
+  std::array<JsonType, 256> table{};
+  table.fill(JsonType::kEnd);
+  table['{'] = JsonType::kObject;
+  table['['] = JsonType::kArray;
+  table['"'] = JsonType::kString;
+  for (std::size_t c = '0'; c <= '9'; ++c) table[c] = JsonType::kNumber;
+  return table;
+}();
+inline JsonType type_of(char c) { return kTypes[static_cast<unsigned char>(c)]; }
+
+}  // namespace scan
+
 // Walks one value that lies in memory whole. All views it gives are valid until the callable that
 // got the cursor returns. After anything unreadable every call gives "end" or an empty value, so a
 // caller needs no checks of its own: `record()` sees to it.
+//
+// A container that was entered must be walked to its end, unless the callable returns: what it
+// left unread is then checked and passed. A member or element that was not read is passed too.
 class JsonCursor {
  public:
   // Type of the value at the cursor, not consuming it.
-  JsonType type();
+  JsonType type() {
+    const JsonType type = scan::type_of(*p_);
+    return type != JsonType::kEnd ? type : type_slow();
+  }
 
   // An object:  if (c.enter_object()) while (c.next_member(key)) { read or skip one value }
   // A value of another type is skipped, counts as nothing, and gives false.
-  bool enter_object();
+  bool enter_object() { return enter('{'); }
   bool next_member(std::string_view& key);
   // An array:   if (c.enter_array()) while (c.next_element()) { read or skip one value }
-  bool enter_array();
+  bool enter_array() { return enter('['); }
   bool next_element();
 
   // The decoded string. Of another scalar type: its text as written. Of a container: "", skipped.
@@ -75,8 +102,64 @@ class JsonCursor {
 
  private:
   friend class JsonReader;
+  enum class State : std::uint8_t {
+    kGood,
+    kNeedsMore,  // the window ended inside: to be walked again with more of the input
+    kCut,        // the input ended inside
+    kFault,      // unreadable
+  };
+  struct Scalar {
+    JsonType type = JsonType::kEnd;
+    std::string_view text;
+  };
+
+  // The members are set by JsonReader: a cursor is made once a record, and clearing the stack
+  // would cost as much as reading a short one.
   explicit JsonCursor(JsonReader& reader) : reader_(&reader) {}
+
+  bool enter(char bracket) {
+    if (*p_ != bracket || depth_ == kMaxJsonDepth) return enter_slow(bracket);
+    stack_[depth_++] = bracket;
+    ++p_;
+    fresh_ = true;
+    return true;
+  }
+  void leave(const char* after) {
+    p_ = after;
+    --depth_;
+    fresh_ = false;
+  }
+
+  JsonType type_slow();
+  bool enter_slow(char bracket);
+  bool next_member_slow(std::string_view& key);
+  bool next_element_slow();
+  std::string_view string_slow();
+  std::string_view number_slow();
+  std::string_view skip_slow();
+
+  std::string_view quoted();
+  const char* decode(std::string_view raw, std::string_view& decoded);
+  Scalar scalar();
+  void pass_rest(std::uint32_t depth);
+  void finish();
+  void problem(Reason reason, const char* at, const char* what);
+  bool out_of_data();
+  bool fault(const char* at, const char* what);
+  void stop(State state, const char* at);
+
+  // In any state but kGood, p_ and end_ point to a NUL outside of the window, so that the fast
+  // paths need not look at the state.
+  const char* p_;
+  const char* end_;
+  const char* unread_;  // the value that next_member() or next_element() left p_ at
   JsonReader* reader_;
+  const char* stopped_at_;
+  const char* what_;
+  std::uint32_t depth_;
+  bool fresh_;  // a container was entered and nothing of it was read yet
+  State state_;
+  char stack_[kMaxJsonDepth];  // opening brackets of the containers entered
 };
 
 enum class RecordOutcome : std::uint8_t {
@@ -117,10 +200,10 @@ class JsonReader {
   template <class Read>
   Result<RecordOutcome> record(Read&& read) {
     for (;;) {
-      begin_record();
       JsonCursor cursor(*this);
+      begin_record(cursor);
       read(cursor);
-      auto more = end_record();
+      auto more = end_record(cursor);
       if (!more) return tl::unexpected<Error>(std::move(more).error());
       if (*more != Step::kAgain) {
         return *more == Step::kRead      ? RecordOutcome::kRead
@@ -138,10 +221,91 @@ class JsonReader {
  private:
   friend class JsonCursor;
   enum class Step : std::uint8_t { kRead, kSkipped, kTruncated, kAgain };
-  void begin_record();
-  Result<Step> end_record();
+  void begin_record(JsonCursor& cursor);
+  Result<Step> end_record(JsonCursor& cursor);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+inline bool JsonCursor::next_member(std::string_view& key) {
+  const char* p = scan::blank_end(p_);
+  if (p == unread_) return next_member_slow(key);
+  if (*p == ',' && !fresh_) {
+    p = scan::blank_end(p + 1);
+    if (*p != '"') return next_member_slow(key);
+  } else if (*p == '}') {
+    leave(p + 1);
+    return false;
+  } else if (*p != '"' || !fresh_) {
+    return next_member_slow(key);
+  }
+  const char* const first = p + 1;
+  const char* const last = scan::plain_end(first);
+  if (*last != '"') return next_member_slow(key);
+  p = scan::blank_end(last + 1);
+  if (*p != ':') return next_member_slow(key);
+  key = {first, static_cast<std::size_t>(last - first)};
+  p_ = unread_ = scan::blank_end(p + 1);
+  fresh_ = false;
+  return true;
+}
+
+inline bool JsonCursor::next_element() {
+  const char* p = scan::blank_end(p_);
+  if (p == unread_) return next_element_slow();
+  if (*p == ',' && !fresh_) {
+    p = scan::blank_end(p + 1);
+    if (scan::type_of(*p) == JsonType::kEnd) return next_element_slow();
+  } else if (*p == ']') {
+    leave(p + 1);
+    return false;
+  } else if (scan::type_of(*p) == JsonType::kEnd || !fresh_) {
+    return next_element_slow();
+  }
+  p_ = unread_ = p;
+  fresh_ = false;
+  return true;
+}
+
+inline std::string_view JsonCursor::string() {
+  if (*p_ == '"') {
+    const char* const first = p_ + 1;
+    const char* const last = scan::plain_end(first);
+    if (*last == '"') {
+      p_ = last + 1;
+      return {first, static_cast<std::size_t>(last - first)};
+    }
+  }
+  return string_slow();
+}
+
+inline std::string_view JsonCursor::number() {
+  const char* const first = p_;
+  const char* const whole = first + (*first == '-' ? 1 : 0);
+  const char* p = scan::digits_end(whole);
+  if (p == whole || (*whole == '0' && p != whole + 1)) return number_slow();
+  if (*p == '.') {
+    const char* const fraction = p + 1;
+    p = scan::digits_end(fraction);
+    if (p == fraction) return number_slow();
+  }
+  if (!scan::ends_scalar(*p)) return number_slow();
+  p_ = p;
+  return {first, static_cast<std::size_t>(p - first)};
+}
+
+inline std::string_view JsonCursor::skip() {
+  const char* const first = p_;
+  if (*first == '"') {
+    const char* const last = scan::plain_end(first + 1);
+    if (*last == '"') {
+      p_ = last + 1;
+      return {first, static_cast<std::size_t>(p_ - first)};
+    }
+  } else if (scan::type_of(*first) == JsonType::kNumber) {
+    return number();
+  }
+  return skip_slow();
+}
 
 }  // namespace pasta::base
