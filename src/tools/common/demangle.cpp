@@ -89,6 +89,9 @@ std::string qualified_name(std::string_view demangled) {
     }
     is_function = c == '<';
     i = behind;
+    // An unnamed part of the path leaves one separator or none.
+    const bool starts_part = name.empty() || name.ends_with(' ') || name.ends_with("::");
+    if (starts_part && demangled.substr(i).starts_with("::")) i += 2;
   }
   if (!is_function) return std::string(demangled);
   const std::size_t operator_at = name.find("operator");

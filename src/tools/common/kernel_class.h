@@ -30,7 +30,7 @@ std::string_view class_name(KernelClass type);
 bool is_communication(std::string_view name);
 
 // The class of a kernel by its source's name, mangled or not. kOther when no rule knows it. Takes
-// some ten microseconds: ask once per distinct name.
+// some microseconds: ask once per distinct name.
 KernelClass classify_kernel(std::string_view name);
 
 }  // namespace pasta::tools

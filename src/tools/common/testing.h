@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,8 +24,8 @@ class Trace : public Context {
  public:
   [[nodiscard]] const Dictionary& dictionary() const override { return dictionary_; }
   [[nodiscard]] std::span<const std::byte> blob(BlobId) const override { return {}; }
-  [[nodiscard]] std::string_view device_label(DeviceId id) const override {
-    return labels_[id.value];
+  [[nodiscard]] std::string device_label(DeviceId id) const override {
+    return id ? std::to_string(dictionary_.device(id).ordinal) : std::string();
   }
   [[nodiscard]] std::int64_t origin_ns() const override {
     std::int64_t origin = kNoTime;
@@ -43,11 +43,10 @@ class Trace : public Context {
     Device device;
     device.process = dictionary_.process(Process{.native_id = 1});
     device.ordinal = ordinal;
-    const DeviceId id = dictionary_.device(device);
-    while (labels_.size() <= id.value) labels_.emplace_back();
-    labels_[id.value] = std::to_string(ordinal);
-    return dictionary_.lane(Lane{
-        .type = LaneType::kQueue, .process = device.process, .device = id, .native_id = stream});
+    return dictionary_.lane(Lane{.type = LaneType::kQueue,
+                                 .process = device.process,
+                                 .device = dictionary_.device(device),
+                                 .native_id = stream});
   }
   FrameId frame(FrameId parent, std::string_view name, ScopeDomain domain) {
     return dictionary_.frame(
@@ -105,7 +104,6 @@ class Trace : public Context {
  private:
   Dictionary dictionary_;
   std::vector<Event> events_;
-  std::deque<std::string> labels_{std::string()};
 };
 
 // The table of a report; an empty one when there is none.
