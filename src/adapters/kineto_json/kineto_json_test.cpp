@@ -72,7 +72,7 @@ Status read(std::string_view json, Collector& to, bool strict = false) {
   input.stream = base::memory_stream(std::as_bytes(std::span(json)));
   auto adapter = open_kineto_json(std::move(input));
   if (!adapter) return tl::unexpected(adapter.error());
-  PASTA_TRY((*adapter)->start({.strict = strict}, to));
+  PASTA_TRY((*adapter)->start(Plan{.kinds = KindSet::all(), .strict = strict, .scratch = {}}, to));
   for (;;) {
     auto more = (*adapter)->pump();
     if (!more) return tl::unexpected(more.error());

@@ -1,0 +1,28 @@
+// What a trace document says besides its events.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "adapters/kineto_json/places.h"
+#include "base/json_reader.h"
+#include "pasta/result.h"
+
+namespace pasta::adapters::kineto {
+
+struct DocumentFacts {
+  std::int32_t rank = kUnknownRank;
+  std::int32_t world_size = 0;
+  std::optional<std::int64_t> base_ns;  // to be added to every time
+  std::string unreadable_base;          // its text, when it is no number
+  // What a document without "traceEvents" seems to be, as an object of "this is".
+  std::string other_document;
+};
+
+// Reads the value of one member that is not "traceEvents", the reader standing at it.
+Status read_member(base::JsonReader& reader, std::string_view key, Dictionary& dictionary,
+                   Places& places, DocumentFacts& facts);
+
+}  // namespace pasta::adapters::kineto

@@ -1,0 +1,102 @@
+#include "adapters/kineto_json/record.h"
+
+#include <utility>
+
+namespace pasta::adapters::kineto {
+
+using base::JsonCursor;
+
+namespace {
+
+void read_triple(JsonCursor& cursor, Triple& triple) {
+  std::size_t n = 0;
+  if (!cursor.enter_array()) return;
+  while (cursor.next_element()) {
+    const std::string_view number = cursor.number();
+    if (n < triple.size()) triple[n] = number;
+    ++n;
+  }
+}
+
+void read_args(JsonCursor& cursor, Record& record) {
+  if (!cursor.enter_object()) return;
+  std::string_view key;
+  while (cursor.next_member(key)) {
+    switch (const Arg arg = find_arg(key)) {
+      case Arg::kOther:
+        cursor.skip();
+        break;
+      case Arg::kGrid:
+        read_triple(cursor, record.grid);
+        break;
+      case Arg::kBlock:
+        read_triple(cursor, record.block);
+        break;
+      case Arg::kInputDims:
+      case Arg::kInputTypes:
+        record.args[static_cast<std::size_t>(arg)] = cursor.skip();
+        break;
+      default:
+        record.args[static_cast<std::size_t>(arg)] = cursor.string();
+    }
+  }
+}
+
+}  // namespace
+
+void read_record(JsonCursor& cursor, Record& record) {
+  auto series = std::move(record.series);
+  series.clear();
+  record = {};
+  record.series = std::move(series);
+  if (!cursor.enter_object()) return;
+  record.is_object = true;
+  std::string_view key;
+  while (cursor.next_member(key)) {
+    record.has_members = true;
+    switch (find_field(key)) {
+      case Field::kPhase:
+        record.phase = cursor.string();
+        break;
+      case Field::kCategory:
+        record.category = cursor.string();
+        break;
+      case Field::kName:
+        record.name = cursor.string();
+        break;
+      case Field::kPid:
+        record.pid = cursor.string();
+        break;
+      case Field::kTid:
+        record.tid = cursor.string();
+        break;
+      case Field::kTime:
+        record.time = cursor.string();
+        break;
+      case Field::kDuration:
+        record.duration = cursor.string();
+        break;
+      case Field::kId:
+        record.id = cursor.string();
+        break;
+      case Field::kScope:
+        record.scope = cursor.string();
+        break;
+      case Field::kArgs:
+        if (record.phase == "C" && cursor.enter_object()) {
+          while (cursor.next_member(key)) {
+            const std::string_view name = key;
+            record.series.push_back({name, cursor.number()});
+          }
+        } else if (record.phase != "C") {
+          read_args(cursor, record);
+        }
+        break;
+      case Field::kOther:
+        cursor.skip();
+        break;
+    }
+  }
+}
+
+}  // namespace pasta::adapters::kineto
