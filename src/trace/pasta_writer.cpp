@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "trace/common_source.h"
+
 namespace pasta::trace {
 namespace {
 
@@ -302,18 +304,12 @@ class PastaWriter final : public Recorder {
     return write_payload(ChunkType::kProblems, payload);
   }
 
-  // What all sources have in common.
   void describe(std::span<const SourceInfo> sources) {
-    if (sources.empty()) return;
-    header_.rank = sources[0].rank;
-    header_.world_size = sources[0].world_size;
-    bool absolute = true;
-    for (const SourceInfo& source : sources) {
-      if (source.rank != header_.rank) header_.rank = -1;
-      if (source.world_size != header_.world_size) header_.world_size = 0;
-      absolute = absolute && source.absolute_clock;
-    }
-    if (absolute) header_.flags |= kAbsoluteClock;
+    const SourceInfo common = common_source(sources);
+    header_.rank = common.rank;
+    header_.world_size = common.world_size;
+    if (common.first_ns != kNoTime) header_.first_ns = common.first_ns;
+    if (common.absolute_clock) header_.flags |= kAbsoluteClock;
   }
 
   // Writes and empties `payload`, if it holds anything.

@@ -88,15 +88,7 @@ bool Importer::add(const trace::DeviceRecord& r) {
                       .max_threads_per_multiprocessor = r.max_threads_per_multiprocessor,
                       .warp_size = r.warp_size,
                       .memory_bytes = r.memory_bytes};
-  const DeviceId id = dictionary_.device(device);
-  const Device now = dictionary_.device(id);
-  if (now.name != device.name || now.multiprocessors != device.multiprocessors ||
-      now.compute_major != device.compute_major || now.compute_minor != device.compute_minor ||
-      now.max_threads_per_multiprocessor != device.max_threads_per_multiprocessor ||
-      now.warp_size != device.warp_size || now.memory_bytes != device.memory_bytes) {
-    dictionary_.update(id, device);
-  }
-  return devices_.set(r.id, id.value);
+  return devices_.set(r.id, trace::import_device(dictionary_, device).value);
 }
 
 bool Importer::add(const trace::LaneRecord& r) {
@@ -111,9 +103,7 @@ bool Importer::add(const trace::LaneRecord& r) {
                   .native_id = r.native_id,
                   .native_text = {strings_[r.native_text]},
                   .name = {strings_[r.name]}};
-  const LaneId id = dictionary_.lane(lane);
-  if (dictionary_.lane(id).name != lane.name) dictionary_.update(id, lane.name);
-  return lanes_.set(r.id, id.value);
+  return lanes_.set(r.id, trace::import_lane(dictionary_, lane).value);
 }
 
 bool Importer::add(const trace::FrameRecord& r) {

@@ -11,7 +11,7 @@
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
 #include "trace/format.h"
-#include "trace/process_import.h"
+#include "trace/table_import.h"
 
 namespace pasta::adapters::pasta_file {
 

@@ -1,4 +1,4 @@
-#include "trace/process_import.h"
+#include "trace/table_import.h"
 
 namespace pasta::trace {
 
@@ -23,6 +23,24 @@ ProcessId ProcessImport::import(Process process) {
       now.world_size != process.world_size) {
     dictionary_.update(id, process);
   }
+  return id;
+}
+
+DeviceId import_device(Dictionary& dictionary, const Device& device) {
+  const DeviceId id = dictionary.device(device);
+  const Device now = dictionary.device(id);
+  if (now.name != device.name || now.multiprocessors != device.multiprocessors ||
+      now.compute_major != device.compute_major || now.compute_minor != device.compute_minor ||
+      now.max_threads_per_multiprocessor != device.max_threads_per_multiprocessor ||
+      now.warp_size != device.warp_size || now.memory_bytes != device.memory_bytes) {
+    dictionary.update(id, device);
+  }
+  return id;
+}
+
+LaneId import_lane(Dictionary& dictionary, const Lane& lane) {
+  const LaneId id = dictionary.lane(lane);
+  if (dictionary.lane(id).name != lane.name) dictionary.update(id, lane.name);
   return id;
 }
 

@@ -1,8 +1,10 @@
-// Keeps the processes of one stored trace apart from those of all others in a session.
+// Brings processes, devices and lanes of a stored trace into a session's dictionary, with all that
+// is known of them.
 #pragma once
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "pasta/dictionary.h"
 
@@ -15,7 +17,7 @@ class ProcessImport {
  public:
   ProcessImport(Dictionary& dictionary, std::string trace_name)
       : dictionary_(dictionary), trace_name_(std::move(trace_name)) {}
-  // The session's id of `process`, whose ids are the session's; fills in what it knows.
+  // Ids inside of `process` are the session's, as is the one returned.
   ProcessId import(Process process);
 
  private:
@@ -23,5 +25,8 @@ class ProcessImport {
   std::string trace_name_;
   std::set<ProcessId> own_;
 };
+
+DeviceId import_device(Dictionary& dictionary, const Device& device);
+LaneId import_lane(Dictionary& dictionary, const Lane& lane);
 
 }  // namespace pasta::trace
