@@ -17,10 +17,11 @@ namespace pasta {
 // In order of how much their sniff functions prove: JSON's proves least.
 std::span<const ReaderEntry> builtin_readers() {
   static const std::array kReaders = {
-      ReaderEntry{adapters::kPastaFileInfo, adapters::sniff_pasta_file, adapters::open_pasta_file},
-      ReaderEntry{adapters::kTextInfo, adapters::sniff_text, adapters::open_text},
-      ReaderEntry{adapters::kKinetoJsonInfo, adapters::sniff_kineto_json,
-                  adapters::open_kineto_json},
+      ReaderEntry{adapters::pasta_file::kInfo, adapters::pasta_file::sniff,
+                  adapters::pasta_file::open},
+      ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
+      ReaderEntry{adapters::kineto_json::kInfo, adapters::kineto_json::sniff,
+                  adapters::kineto_json::open},
   };
   return kReaders;
 }

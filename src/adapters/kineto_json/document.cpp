@@ -7,7 +7,7 @@
 
 #include "base/decimal.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 namespace {
 
 using base::JsonCursor;
@@ -116,4 +116,4 @@ Status read_member(JsonReader& reader, std::string_view key, Dictionary& diction
   return {};
 }
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -10,7 +10,7 @@
 #include "base/json_reader.h"
 #include "pasta/result.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 struct DocumentFacts {
   std::int32_t rank = kUnknownRank;
@@ -25,4 +25,4 @@ struct DocumentFacts {
 Status read_member(base::JsonReader& reader, std::string_view key, Dictionary& dictionary,
                    Places& places, DocumentFacts& facts);
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -14,18 +14,7 @@
 #include "base/json_reader.h"
 #include "correlate/assembler.h"
 
-namespace pasta::adapters {
-
-using namespace kineto;
-
-const AdapterInfo kKinetoJsonInfo = {
-    .name = "kineto_json",
-    .help = "PyTorch profiler (Kineto) and other Chrome JSON traces, also gzip and zip",
-    .provides = Kind::kApi | Kind::kScope | Kind::kKernel | Kind::kCopy | Kind::kFill |
-                Kind::kSync | Kind::kAlloc | Kind::kFree | Kind::kCounter,
-    .live = false,
-};
-
+namespace pasta::adapters::kineto_json {
 namespace {
 
 using base::JsonReader;
@@ -39,7 +28,7 @@ class KinetoJson final : public Adapter {
   explicit KinetoJson(Input input)
       : path_(std::move(input.path)), stream_(std::move(input.stream)) {}
 
-  [[nodiscard]] const AdapterInfo& info() const override { return kKinetoJsonInfo; }
+  [[nodiscard]] const AdapterInfo& info() const override { return kInfo; }
   Status start(const Plan& plan, EventSink& sink) override;
   Result<bool> pump() override;
   Status stop() override { return {}; }
@@ -47,7 +36,7 @@ class KinetoJson final : public Adapter {
  private:
   enum class Step : std::uint8_t { kOpen, kMembers, kEvents, kEmit, kEnded };
 
-  Status open();
+  Status open_document();
   Status read_members();
   Status read_events();
   Status finish_reading();
@@ -93,7 +82,7 @@ Result<bool> KinetoJson::pump() {
   Status status;
   switch (step_) {
     case Step::kOpen:
-      status = open();
+      status = open_document();
       break;
     case Step::kMembers:
       status = read_members();
@@ -111,7 +100,7 @@ Result<bool> KinetoJson::pump() {
   return step_ != Step::kEnded;
 }
 
-Status KinetoJson::open() {
+Status KinetoJson::open_document() {
   auto type = reader_->open();
   if (!type) return tl::unexpected(std::move(type).error());
   if (*type != JsonType::kObject && *type != JsonType::kArray) {
@@ -195,7 +184,7 @@ Status KinetoJson::finish_reading() {
   constexpr std::int64_t kYear2001Ns = 1'000'000'000'000'000'000;
   SourceInfo info;
   info.path = path_;
-  info.format = kKinetoJsonInfo.name;
+  info.format = kInfo.name;
   info.rank = facts_.rank;
   info.world_size = facts_.world_size;
   info.first_ns = assembler_->first_ns();
@@ -216,15 +205,15 @@ Status KinetoJson::emit() {
 
 }  // namespace
 
-bool sniff_kineto_json(std::span<const std::byte> head) {
+bool sniff(std::span<const std::byte> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != text.npos && (text[first] == '{' || text[first] == '[');
 }
 
-Result<std::unique_ptr<Adapter>> open_kineto_json(Input input) {
+Result<std::unique_ptr<Adapter>> open(Input input) {
   return std::make_unique<KinetoJson>(std::move(input));
 }
 
-}  // namespace pasta::adapters
+}  // namespace pasta::adapters::kineto_json

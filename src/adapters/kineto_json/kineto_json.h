@@ -7,13 +7,18 @@
 
 #include "pasta/adapter.h"
 
-namespace pasta::adapters {
+namespace pasta::adapters::kineto_json {
 
-extern const AdapterInfo kKinetoJsonInfo;
+inline constexpr AdapterInfo kInfo{
+    .name = "kineto_json",
+    .help = "PyTorch profiler (Kineto) and other Chrome JSON traces, also gzip and zip",
+    .provides = Kind::kApi | Kind::kScope | Kind::kKernel | Kind::kCopy | Kind::kFill |
+                Kind::kSync | Kind::kAlloc | Kind::kFree | Kind::kCounter,
+    .live = false};
 
 // True for anything that begins as a JSON object or array does: which of the many JSON documents
-// of this field it is shows only in its members, and open() names what it cannot read.
-bool sniff_kineto_json(std::span<const std::byte> head);
-Result<std::unique_ptr<Adapter>> open_kineto_json(Input input);
+// of this field it is shows only in its members, and reading names what it is not.
+bool sniff(std::span<const std::byte> head);
+Result<std::unique_ptr<Adapter>> open(Input input);
 
-}  // namespace pasta::adapters
+}  // namespace pasta::adapters::kineto_json

@@ -9,7 +9,7 @@
 #include "adapters/kineto_json/vocabulary.h"
 #include "base/input.h"
 
-namespace pasta::adapters {
+namespace pasta::adapters::kineto_json {
 namespace {
 
 // Keeps all that an adapter pushes.
@@ -70,7 +70,7 @@ Status read(std::string_view json, Collector& to, bool strict = false) {
   Input input;
   input.path = "t.json";
   input.stream = base::memory_stream(std::as_bytes(std::span(json)));
-  auto adapter = open_kineto_json(std::move(input));
+  auto adapter = open(std::move(input));
   if (!adapter) return tl::unexpected(adapter.error());
   PASTA_TRY((*adapter)->start(Plan{.kinds = KindSet::all(), .strict = strict, .scratch = {}}, to));
   for (;;) {
@@ -240,7 +240,6 @@ TEST(KinetoJson, StrictStopsAtTheFirstFault) {
 }
 
 TEST(Vocabulary, AllAges) {
-  using namespace kineto;
   EXPECT_EQ(find_category("Kernel")->kind, Kind::kKernel);
   EXPECT_EQ(find_category("gpu_memset")->kind, Kind::kFill);
   EXPECT_EQ(find_category("my category"), nullptr);
@@ -253,4 +252,4 @@ TEST(Vocabulary, AllAges) {
 }
 
 }  // namespace
-}  // namespace pasta::adapters
+}  // namespace pasta::adapters::kineto_json

@@ -6,7 +6,7 @@
 
 #include "base/decimal.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 namespace {
 
 // The autograd profiler's own export: its device row has this name, and tid is the device.
@@ -207,4 +207,4 @@ void Places::set_rank(std::int32_t rank, std::int32_t world_size) {
   for (const ProcessId id : processes_) set(id);
 }
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -13,7 +13,7 @@
 #include "adapters/kineto_json/record.h"
 #include "pasta/dictionary.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 // Names repeat: a direct-mapped table of the last ones spares hashing and locking.
 class NameCache {
@@ -99,4 +99,4 @@ class Places {
   std::vector<RowName> row_names_;
 };
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 RangePairing::Closed RangePairing::end(LaneId lane, StringId name, std::int64_t at_ns) {
   auto& stack = by_lane_[lane.value];
@@ -52,4 +52,4 @@ std::vector<Event> RangePairing::end_all(std::int64_t at_ns) {
   return all;
 }
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

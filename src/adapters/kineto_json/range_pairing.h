@@ -9,7 +9,7 @@
 
 #include "pasta/event.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 // Open ranges of one file, by thread or by asynchronous id. An event goes in with its start, and
 // comes out with its end.
@@ -34,4 +34,4 @@ class RangePairing {
   std::unordered_map<std::string, std::vector<Event>> by_key_;
 };
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

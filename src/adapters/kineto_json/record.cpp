@@ -2,11 +2,17 @@
 
 #include <utility>
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 using base::JsonCursor;
+using base::JsonType;
 
 namespace {
+
+// Ids and times are numbers mostly, and their text is wanted of either type.
+std::string_view scalar(JsonCursor& cursor) {
+  return cursor.type() == JsonType::kNumber ? cursor.number() : cursor.string();
+}
 
 void read_triple(JsonCursor& cursor, Triple& triple) {
   std::size_t n = 0;
@@ -37,7 +43,7 @@ void read_args(JsonCursor& cursor, Record& record) {
         record.args[static_cast<std::size_t>(arg)] = cursor.skip();
         break;
       default:
-        record.args[static_cast<std::size_t>(arg)] = cursor.string();
+        record.args[static_cast<std::size_t>(arg)] = scalar(cursor);
     }
   }
 }
@@ -65,19 +71,19 @@ void read_record(JsonCursor& cursor, Record& record) {
         record.name = cursor.string();
         break;
       case Field::kPid:
-        record.pid = cursor.string();
+        record.pid = scalar(cursor);
         break;
       case Field::kTid:
-        record.tid = cursor.string();
+        record.tid = scalar(cursor);
         break;
       case Field::kTime:
-        record.time = cursor.string();
+        record.time = scalar(cursor);
         break;
       case Field::kDuration:
-        record.duration = cursor.string();
+        record.duration = scalar(cursor);
         break;
       case Field::kId:
-        record.id = cursor.string();
+        record.id = scalar(cursor);
         break;
       case Field::kScope:
         record.scope = cursor.string();
@@ -99,4 +105,4 @@ void read_record(JsonCursor& cursor, Record& record) {
   }
 }
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -9,7 +9,7 @@
 #include "adapters/kineto_json/vocabulary.h"
 #include "base/json_reader.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 // The args of a counter are its series: any names, numbers as values.
 struct CounterSeries {
@@ -36,4 +36,4 @@ struct Record {
 // known writers' files; a counter of which they stand behind has no series.
 void read_record(base::JsonCursor& cursor, Record& record);
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

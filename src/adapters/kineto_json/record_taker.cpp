@@ -8,7 +8,7 @@
 
 #include "base/decimal.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 using correlate::FlowEnd;
 
@@ -504,4 +504,4 @@ Status RecordTaker::take_flow(const Record& record) {
               .id = make_correlation(places_.file_process(), id)});
 }
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -16,7 +16,7 @@
 #include "pasta/quality.h"
 #include "pasta/result.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 // Makes events of the records of one file, in file order.
 class RecordTaker {
@@ -87,4 +87,4 @@ class RecordTaker {
   std::string scratch_;
 };
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

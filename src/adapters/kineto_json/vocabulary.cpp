@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string>
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 namespace {
 
 constexpr std::uint16_t api(ApiDomain domain) { return static_cast<std::uint16_t>(domain); }
@@ -180,4 +180,4 @@ FlowKind flow_kind(std::string_view category) {
   return FlowKind::kNone;
 }
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json

@@ -6,7 +6,7 @@
 
 #include "pasta/event.h"
 
-namespace pasta::adapters::kineto {
+namespace pasta::adapters::kineto_json {
 
 // What a record's category says it is. The ages of Kineto differ in spelling only: "Kernel",
 // "kernel"; "Memcpy", "gpu_memcpy"; "Operator", "cpu_op".
@@ -88,4 +88,4 @@ bool is_iteration_mark(std::string_view name);
 enum class FlowKind : std::uint8_t { kNone, kLaunch, kForwardBackward };
 FlowKind flow_kind(std::string_view category);
 
-}  // namespace pasta::adapters::kineto
+}  // namespace pasta::adapters::kineto_json
