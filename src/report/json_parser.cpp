@@ -49,16 +49,21 @@ class Reader {
     }
   }
   void read(element from, Cell& to) {
-    if (from.is_null()) {
-      to = std::monostate();
-    } else if (from.is<std::string_view>()) {
-      read(from, to.emplace<std::string>());
-    } else if (from.is_double()) {
-      read(from, to.emplace<double>());
-    } else if (from.is_int64()) {
-      read(from, to.emplace<std::int64_t>());
-    } else {
-      fail("should be a string, a number of 64 bits, or null");
+    switch (from.type()) {
+      case simdjson::dom::element_type::NULL_VALUE:
+        to = std::monostate();
+        break;
+      case simdjson::dom::element_type::STRING:
+        read(from, to.emplace<std::string>());
+        break;
+      case simdjson::dom::element_type::INT64:
+        read(from, to.emplace<std::int64_t>());
+        break;
+      case simdjson::dom::element_type::DOUBLE:
+        read(from, to.emplace<double>());
+        break;
+      default:
+        fail("should be a string, a number of 64 bits, or null");
     }
   }
   template <std::size_t kCount>

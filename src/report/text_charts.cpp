@@ -90,17 +90,21 @@ void append_series(std::string& out, const Series& series, const TextOptions& op
     return format_quantity(value, series.unit, options.time_unit);
   };
   out += '\n';
-  out += kIndent;
-  out +=
-      style.dim("min " + quantity(values.least) + " · max " + quantity(values.greatest) +
-                " · over " + format_quantity(span, Unit::kNanoseconds, options.time_unit) + " · " +
-                format_count(static_cast<std::int64_t>(series.points.size())) + " points");
-  out += '\n';
+  const std::string facts =
+      "min " + quantity(values.least) + " · max " + quantity(values.greatest) + " · over " +
+      format_quantity(span, Unit::kNanoseconds, options.time_unit) + " · " +
+      format_count(static_cast<std::int64_t>(series.points.size())) + " points";
+  for (const std::string& line :
+       wrap(facts, static_cast<std::size_t>(options.width) - kIndent.size())) {
+    out += std::string(kIndent) + style.dim(line) + '\n';
+  }
 }
 
 void append_tree(std::string& out, const Tree& tree, const TextOptions& options,
                  const Style& style) {
-  constexpr std::size_t kBar = 12, kShare = 6, kGap = 2;
+  constexpr std::size_t kShare = 6, kGap = 2, kLeastName = 8;
+  const auto width = static_cast<std::size_t>(options.width);
+  const std::size_t bar_width = width < 60 ? 6 : 12;
   std::vector<TreeLine> lines;
   collect(lines, tree.root, 0);
   const std::size_t all = lines.size();
@@ -117,9 +121,9 @@ void append_tree(std::string& out, const Tree& tree, const TextOptions& options,
     number_width = std::max(number_width, width_of(numbers.back()));
     name_width = std::max(name_width, width_of(line.name));
   }
-  const std::size_t rest = kIndent.size() + kGap + number_width + kGap + kShare + kGap + kBar;
-  const auto width = static_cast<std::size_t>(options.width);
-  name_width = std::min(name_width, std::max<std::size_t>(width > rest ? width - rest : 0, 16));
+  const std::size_t rest = kIndent.size() + kGap + number_width + kGap + kShare + kGap + bar_width;
+  name_width =
+      std::min(name_width, std::max<std::size_t>(width > rest ? width - rest : 0, kLeastName));
   shorten_all(names, name_width);
 
   const Scale share_scale = choose_scale(Unit::kShare, {}, options.time_unit);
@@ -139,7 +143,8 @@ void append_tree(std::string& out, const Tree& tree, const TextOptions& options,
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const double share = lines[i].value / tree.root.value;
-    append(names[i], numbers[i], format_number(share, Unit::kShare, share_scale), bar(share, kBar));
+    append(names[i], numbers[i], format_number(share, Unit::kShare, share_scale),
+           bar(share, bar_width));
   }
   if (lines.size() < all) {
     const auto more = static_cast<std::int64_t>(all - lines.size());

@@ -4,36 +4,14 @@
 #include <map>
 #include <set>
 
+#include "base/utf8.h"
+
 namespace pasta::report {
 namespace {
 
 constexpr std::string_view kEllipsis = "…";
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-// Length of the well-formed UTF-8 sequence at the front of `text`, 0 when there is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4
-                                           : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!continues(text[i])) return 0;
-  }
-  if (length >= 3) {  // overlong, surrogates, beyond U+10FFFF
-    const unsigned second = byte(1);
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
-        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90)) {
-      return 0;
-    }
-  }
-  return length;
-}
 
 // Byte offsets of the code points of clean text, and its end.
 std::vector<std::size_t> offsets_of(std::string_view text) {
@@ -82,6 +60,15 @@ std::string cut_around(const Cuttable& text, std::size_t width, std::size_t keep
          std::string(text.part(text.width() - tail, text.width()));
 }
 
+// Cut with a number in the gap; a gap too narrow for it is cut plainly.
+std::string cut_numbered(const Cuttable& text, std::size_t width, int number) {
+  const std::string gap = std::string(kEllipsis) + std::to_string(number) + std::string(kEllipsis);
+  if (width < width_of(gap)) return cut_middle(text, width);
+  const std::size_t room = width - width_of(gap), tail = room * 2 / 5;
+  return std::string(text.part(0, room - tail)) + gap +
+         std::string(text.part(text.width() - tail, text.width()));
+}
+
 std::size_t common_prefix(const Cuttable& a, const Cuttable& b) {
   const std::size_t end = std::min(a.width(), b.width());
   std::size_t i = 0;
@@ -95,7 +82,7 @@ std::string clean(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = base::utf8_length(text);
     const auto first = static_cast<unsigned char>(text[0]);
     if (length == 1 && (first < 0x20 || first == 0x7f)) {
       out += first == '\n' || first == '\t' || first == '\r' ? ' ' : '?';
@@ -175,6 +162,12 @@ void shorten_all(std::vector<std::string>& names, std::size_t width) {
       }
       shown[*name] = cut_around(text, width, differs);
     }
+  }
+  // What is still equal, such as names that differ in the length of one run, gets a number.
+  std::map<std::string, int> seen;
+  for (auto& [name, short_name] : shown) {
+    const int number = ++seen[short_name];
+    if (number > 1) short_name = cut_numbered(Cuttable(name), width, number);
   }
   for (std::string& name : names) name = shown[name];
 }

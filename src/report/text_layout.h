@@ -24,8 +24,8 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // `text` cut in its middle to at most `width`.
 std::string shorten(std::string_view text, std::size_t width);
-// All of `names` cut to at most `width`, so that different names still look different where that
-// can be done: the cut is moved to keep the place where they differ.
+// All of `names` cut to at most `width`, so that different names still look different: the cut is
+// moved to keep the place where they differ, or shows a running number.
 void shorten_all(std::vector<std::string>& names, std::size_t width);
 
 }  // namespace pasta::report

@@ -21,21 +21,24 @@ constexpr double kLargestReadable = 100'000;
 
 double last_place(const Scale& scale) { return scale.divisor * std::pow(10.0, -scale.decimals); }
 
-// Four digits of the largest value, more where the smallest needs them.
+// Four digits of the largest value, more where the smallest needs them for two of its own.
 void choose_decimals(Scale& scale, double smallest, double largest) {
   const int most = scale.decimals;
   const double shown = largest / scale.divisor;
   scale.decimals = std::min(most, shown >= 100 ? 1 : shown >= 10 ? 2 : 3);
-  while (scale.decimals < most && smallest < last_place(scale)) ++scale.decimals;
+  while (scale.decimals < most && smallest < 10 * last_place(scale)) ++scale.decimals;
 }
 
 template <std::size_t kCount>
 Scale climb(const std::array<Scale, kCount>& ladder, double smallest, double largest) {
   std::size_t step = 0;
   while (step + 1 < kCount && ladder[step + 1].divisor <= largest) ++step;
-  while (step > 0 && smallest < last_place(ladder[step]) &&
-         largest / ladder[step - 1].divisor < kLargestReadable) {
-    --step;
+  for (std::size_t lower = step; largest / ladder[lower].divisor < kLargestReadable; --lower) {
+    if (smallest >= last_place(ladder[lower])) {
+      step = lower;
+      break;
+    }
+    if (lower == 0) break;
   }
   Scale scale = ladder[step];
   choose_decimals(scale, smallest, largest);

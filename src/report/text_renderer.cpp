@@ -175,14 +175,13 @@ class TextRenderer {
         shown = style_.blue(head);
         break;
     }
-    std::string text = clean(finding.text);
-    if (!finding.of.empty()) {
-      text += " (" + format_quantity(finding.share, Unit::kShare, options_.time_unit) + " of " +
-              clean(finding.of) + ")";
-    }
-    paragraph(head, shown, text);
+    paragraph(head, shown, clean(finding.text));
     const std::string indent(width_of(head), ' ');
     std::vector<std::string> facts;
+    if (!finding.of.empty()) {
+      facts.push_back(format_quantity(finding.share, Unit::kShare, options_.time_unit) + " of " +
+                      clean(finding.of));
+    }
     for (const auto& [name, cell] : finding.evidence) {
       facts.push_back(clean(name) + ' ' + value_text(cell));
     }
@@ -245,8 +244,10 @@ class TextRenderer {
     }
     if (trace.sources.size() > 1) events_by_source(trace);
     if (!trace.problems.empty()) {
+      line("");
       problems(trace.problems);
     } else if (trace.lost == 0) {
+      line("");
       line("  No problems found in the input.");
     }
   }
@@ -267,7 +268,6 @@ class TextRenderer {
     }
     line("");
     append_table(out_, table, options_, style_);
-    line("");
   }
 
   // One entry for a reason, whichever sources it is of; the worst first.
