@@ -1,6 +1,7 @@
 #include "tools/summary/summary.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "stats/interval_set.h"
@@ -35,11 +36,14 @@ struct Calls {
   [[nodiscard]] Cell sum() const { return time_known() ? Cell(sum_ns) : Cell(); }
 };
 
+// What may run on a device at one moment, as bits.
+enum Running : unsigned { kCompute = 1, kCommunication = 2, kMemory = 4 };
+
 struct DeviceTime {
   DeviceId device{};
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
-  IntervalSet compute, communication, memory;
+  IntervalSet compute, communication, memory;  // when each of Running ran
   Calls compute_kernels, communication_kernels, copies, fills;
   std::int64_t copy_bytes = 0;
   bool copy_bytes_known = false;
@@ -51,6 +55,52 @@ struct DeviceTime {
     set.add(event.start_ns, event.end_ns);
   }
   [[nodiscard]] bool timed() const { return first_ns <= last_ns; }
+};
+
+// How long each combination of Running lasted.
+class Combinations {
+ public:
+  explicit Combinations(const DeviceTime& device) {
+    struct Cursor {
+      explicit Cursor(const IntervalSet& set) : reader(set) { next(); }
+      void next() { more = reader.next(piece); }
+      IntervalSet::Reader reader;
+      stats::Interval piece;
+      bool more = false;
+    };
+    Cursor cursors[] = {Cursor(device.compute), Cursor(device.communication),
+                        Cursor(device.memory)};
+    for (std::int64_t now = device.first_ns;;) {
+      // Until the next moment at which something starts or ends, the same things run.
+      unsigned running = 0;
+      std::int64_t until = device.last_ns;
+      for (unsigned i = 0; i < 3; ++i) {
+        Cursor& cursor = cursors[i];
+        if (cursor.more && cursor.piece.end <= now) cursor.next();
+        if (!cursor.more) continue;
+        const bool runs = cursor.piece.begin <= now;
+        if (runs) running |= 1u << i;
+        until = std::min(until, runs ? cursor.piece.end : cursor.piece.begin);
+      }
+      if (until <= now) return;
+      time_ns_[running] = add_saturated(time_ns_[running], distance_saturated(now, until));
+      now = until;
+    }
+  }
+
+  // Time in which at least one of `these` ran, and at least one of `those`.
+  [[nodiscard]] std::int64_t time(unsigned these, unsigned those) const {
+    std::int64_t sum = 0;
+    for (unsigned running = 0; running < time_ns_.size(); ++running) {
+      if ((running & these) == 0 || (running & those) == 0) continue;
+      sum = add_saturated(sum, time_ns_[running]);
+    }
+    return sum;
+  }
+  [[nodiscard]] std::int64_t time(unsigned these) const { return time(these, these); }
+
+ private:
+  std::array<std::int64_t, 8> time_ns_{};
 };
 
 // "gpu 10" after "gpu 9".
@@ -170,11 +220,14 @@ class Summary : public Tool {
 
   static void add_rows(const std::string& label, const DeviceTime& device, Table& devices,
                        Table& breakdown) {
-    const IntervalSet kernels = unite(device.compute, device.communication);
-    const std::int64_t busy = unite(kernels, device.memory).length();
-    const std::int64_t communication_overlapped =
-        intersection_length(device.communication, device.compute);
-    const std::int64_t memory_overlapped = intersection_length(device.memory, kernels);
+    constexpr unsigned kKernel = kCompute | kCommunication;
+    const Combinations ran(device);
+    const std::int64_t busy = ran.time(kKernel | kMemory);
+    const std::int64_t compute = ran.time(kCompute);
+    const std::int64_t communication = ran.time(kCommunication);
+    const std::int64_t communication_overlapped = ran.time(kCommunication, kCompute);
+    const std::int64_t memory = ran.time(kMemory);
+    const std::int64_t memory_overlapped = ran.time(kMemory, kKernel);
     const std::int64_t span =
         device.timed() ? distance_saturated(device.first_ns, device.last_ns) : 0;
 
@@ -191,19 +244,18 @@ class Summary : public Tool {
     devices.rows.push_back(
         {label.empty() ? Cell() : Cell(label), known(device.timed(), span),
          known(device.timed(), busy), known(device.timed(), span - busy),
-         known(compute_known, device.compute.length()),
-         known(communication_known, device.communication.length()),
+         known(compute_known, compute), known(communication_known, communication),
          known(communication_known && compute_known, communication_overlapped),
-         known(memory_known, device.memory.length()), known(all_known, memory_overlapped),
-         all_kernels.count, all_kernels.sum(), device.copies.count, device.copies.sum(),
+         known(memory_known, memory), known(all_known, memory_overlapped), all_kernels.count,
+         all_kernels.sum(), device.copies.count, device.copies.sum(),
          known(device.copy_bytes_known || device.copies.count == 0, device.copy_bytes),
          device.fills.count});
     if (!device.timed() || !all_known) return;
 
     const std::pair<const char*, std::int64_t> parts[] = {
-        {"compute", device.compute.length()},
-        {"exposed communication", device.communication.length() - communication_overlapped},
-        {"exposed memory", device.memory.length() - memory_overlapped},
+        {"compute", compute},
+        {"exposed communication", communication - communication_overlapped},
+        {"exposed memory", memory - memory_overlapped},
         {"idle", span - busy}};
     for (const auto& [part, time] : parts) {
       breakdown.rows.push_back(
