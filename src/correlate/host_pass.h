@@ -27,7 +27,8 @@ inline constexpr FrameId kByArrow{~std::uint32_t{0}};
 // A time as messages give it: as written when the shifted one does not fit.
 inline std::int64_t shown(std::int64_t at_ns, std::int64_t shift_ns) {
   std::int64_t shifted = 0;
-  return __builtin_add_overflow(at_ns, shift_ns, &shifted) ? at_ns : shifted;
+  const bool fits = !__builtin_add_overflow(at_ns, shift_ns, &shifted) && shifted != kNoTime;
+  return fits ? shifted : at_ns;
 }
 
 class HostPass {
