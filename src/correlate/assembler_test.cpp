@@ -258,16 +258,6 @@ TEST_F(AssemblerTest, OverlappingRangesDoNotNest) {
       {"2 partial_overlap: \"aten::item\" at 1000087 ns and \"ProfilerStep\" at 1052485 ns"});
 }
 
-// What a thread pool drawn on one row gives: each range overlaps the next, for ever.
-TEST_F(AssemblerTest, AChainOfOverlapsStaysSmall) {
-  for (int i = 0; i < 100000; ++i) scope("work", main, i * 10, i * 10 + 15);
-  const Lines lines = run(std::uint64_t{1} << 26, 0, 100000);
-  ASSERT_EQ(lines.size(), 100000u);
-  EXPECT_EQ(lines.back(), "scope work 999990..1000005 []");
-  EXPECT_EQ(problem_lines(),
-            Lines{"99999 partial_overlap: \"work\" at 0 ns and \"work\" at 10 ns"});
-}
-
 TEST_F(AssemblerTest, DeviceWorkTakesThePathOfItsLaunchWhereverThatStands) {
   kernel("before its launch returns", 12, 14, 5);  // first in the file, and first to end
   scope("train", main, 0, 100);
@@ -595,10 +585,10 @@ TEST_F(AssemblerTest, ManyEventsComeOutTheSameFromDisk) {
       scope(fmt::format("op{}", random() % 4), lane, begin, now);
     }
   };
-  for (int i = 0; i < 600; ++i) nest(thread(10 + i % 3), 0);
+  for (int i = 0; i < 60; ++i) nest(thread(10 + i % 3), 0);
   const Lines lines = run(std::uint64_t{1} << 24);
   const Lines expected_problems = problem_lines();
-  EXPECT_GT(lines.size(), 1500u);
+  EXPECT_GT(lines.size(), 2000u);
   std::shuffle(records.begin(), records.end(), random);
   EXPECT_EQ(run(20000), lines);
   EXPECT_EQ(problem_lines(), expected_problems);

@@ -1,22 +1,15 @@
 #include "trace/sorted_runs.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstdlib>
 #include <limits>
 #include <optional>
-#include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "base/temp_file.h"
 
 namespace pasta::trace {
 namespace {
@@ -78,68 +71,18 @@ void radix_sort(std::vector<Place>& places) {
   }
 }
 
-class TemporaryFile {
- public:
-  static Result<TemporaryFile> create(const std::filesystem::path& folder) {
-    std::error_code error;
-    TemporaryFile file;
-    file.folder_ =
-        folder.empty() ? std::filesystem::temp_directory_path(error).string() : folder.string();
-    if (error) file.folder_ = "/tmp";
-    std::string name = file.folder_ + "/pastaprof-sort-XXXXXX";
-    file.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (file.fd_ < 0) return file.io_error("cannot make a temporary file in");
-    ::unlink(name.c_str());
-    return file;
+Status with_advice(Status status) {
+  if (!status) {
+    status.error().message +=
+        "; sorting a trace larger than memory needs about its size there: free some space or "
+        "choose another folder with TMPDIR";
   }
-  ~TemporaryFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  TemporaryFile(TemporaryFile&& other) noexcept
-      : folder_(std::move(other.folder_)), fd_(std::exchange(other.fd_, -1)) {}
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-
-  [[nodiscard]] Status write(std::uint64_t offset, const void* data, std::size_t size) const {
-    const char* from = static_cast<const char*>(data);
-    while (size != 0) {
-      const ::ssize_t n = ::pwrite(fd_, from, size, static_cast<::off_t>(offset));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return io_error("cannot write a temporary file in");
-      from += n;
-      offset += static_cast<std::uint64_t>(n);
-      size -= static_cast<std::size_t>(n);
-    }
-    return {};
-  }
-  [[nodiscard]] Status read(std::uint64_t offset, void* data, std::size_t size) const {
-    char* to = static_cast<char*>(data);
-    while (size != 0) {
-      const ::ssize_t n = ::pread(fd_, to, size, static_cast<::off_t>(offset));
-      if (n < 0 && errno == EINTR) continue;
-      if (n == 0) errno = EIO;
-      if (n <= 0) return io_error("cannot read back a temporary file in");
-      to += n;
-      offset += static_cast<std::uint64_t>(n);
-      size -= static_cast<std::size_t>(n);
-    }
-    return {};
-  }
-
- private:
-  TemporaryFile() = default;
-  [[nodiscard]] tl::unexpected<Error> io_error(std::string_view what) const {
-    return fail(ErrorCode::kIo,
-                fmt::format("{} {}: {}; sorting a trace larger than memory needs about its size "
-                            "there: free some space or choose another folder with TMPDIR",
-                            what, folder_, std::generic_category().message(errno)));
-  }
-  std::string folder_;
-  int fd_ = -1;
-};
+  return status;
+}
 
 // One sorted run on disk, read block by block.
 struct Run {
-  std::uint64_t next;  // record in the file
+  std::uint64_t next;  // byte of the file
   std::uint64_t end;
   std::vector<Event> block;
   std::size_t at = 0;  // in `block`
@@ -188,8 +131,7 @@ struct SortedRuns::Impl {
   std::vector<Place> places;  // the order of `chunks`; empty = as they lie
   std::size_t given = 0;      // of `chunks`, by read()
 
-  std::optional<TemporaryFile> file;
-  std::uint64_t file_records = 0;
+  std::optional<base::TempFile> file;
   std::vector<Run> runs;
   // A tournament: loser[i] is the run that lost at node i, loser[0] the winner of all.
   std::vector<std::size_t> loser;
@@ -228,22 +170,20 @@ void SortedRuns::Impl::sort() {
 
 Status SortedRuns::Impl::spill() {
   if (!file) {
-    auto created = TemporaryFile::create(options.scratch);
-    if (!created) return tl::unexpected<Error>(std::move(created).error());
+    auto created = base::TempFile::create(options.scratch);
+    if (!created) return with_advice(tl::unexpected<Error>(std::move(created).error()));
     file.emplace(std::move(*created));
   }
   sort();
   std::vector<Event> buffer;
   buffer.reserve(std::min(kWriteRecords, count));
-  const std::uint64_t begin = file_records;
+  const std::uint64_t begin = file->size();
   for (std::size_t i = 0; i < count;) {
     buffer.clear();
     for (; i < count && buffer.size() < kWriteRecords; ++i) buffer.push_back(in_order(i));
-    PASTA_TRY(
-        file->write(file_records * sizeof(Event), buffer.data(), buffer.size() * sizeof(Event)));
-    file_records += buffer.size();
+    PASTA_TRY(with_advice(file->append(std::as_bytes(std::span(buffer)))));
   }
-  runs.push_back({.next = begin, .end = file_records, .block = {}});
+  runs.push_back({.next = begin, .end = file->size(), .block = {}});
   places = std::vector<Place>();
   count = 0;
   ascending = true;
@@ -251,13 +191,13 @@ Status SortedRuns::Impl::spill() {
 }
 
 Status SortedRuns::Impl::refill(Run& run) {
-  const std::size_t n =
-      static_cast<std::size_t>(std::min<std::uint64_t>(run.block.capacity(), run.end - run.next));
+  const auto n = static_cast<std::size_t>(
+      std::min<std::uint64_t>(run.block.capacity(), (run.end - run.next) / sizeof(Event)));
   run.block.resize(n);
   run.at = 0;
   if (n == 0) return {};
-  PASTA_TRY(file->read(run.next * sizeof(Event), run.block.data(), n * sizeof(Event)));
-  run.next += n;
+  PASTA_TRY(file->read_at(run.next, std::as_writable_bytes(std::span(run.block))));
+  run.next += n * sizeof(Event);
   run.key = key_of(run.block[0], order);
   return {};
 }
