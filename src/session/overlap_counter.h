@@ -15,12 +15,23 @@ class OverlapCounter {
   // `end_ns` is not below that of any earlier call. Returns by how much the number of overlaps
   // grew.
   std::uint32_t add(std::int64_t start_ns, std::int64_t end_ns) {
+    // An empty slice at the end of this one lies behind it, whichever came first.
+    std::uint32_t behind = 0;
+    if (end_ns == last_end_ns_ && start_ns < end_ns) {
+      for (; empties_ > 0; --empties_, ++behind) pop();
+    }
     std::uint32_t swallowed = 0;
     while (!ends_.empty() && last_end_ns_ > start_ns) {
       pop();
       ++swallowed;
     }
+    if (start_ns < end_ns) {
+      empties_ = behind;
+    } else {
+      empties_ = end_ns == last_end_ns_ ? empties_ + 1 : 1;
+    }
     push(end_ns);
+    for (; behind > 0; --behind) push(end_ns);
     return swallowed;
   }
 
@@ -48,6 +59,7 @@ class OverlapCounter {
   static constexpr std::uint64_t kFirst = 0x80;
   std::vector<std::uint8_t> ends_;
   std::int64_t last_end_ns_ = 0;
+  std::uint32_t empties_ = 0;  // empty slices at last_end_ns_, on top of all others
 };
 
 }  // namespace pasta::session
