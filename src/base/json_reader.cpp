@@ -644,6 +644,7 @@ Result<bool> JsonReader::Impl::advance(char bracket, Walk&& walk) {
       at_value = found;
       any_element |= found && open.size() == 1;
       if (!found) PASTA_TRY(leave());
+      if (found) window.skip_blank();  // the window may have ended behind the colon
       return found;
     }
     window.pos += distance;

@@ -29,8 +29,8 @@ std::string format_share(double share);
 // "10ms", "1.5 s", "250us", "42" (nanoseconds); nothing is rounded: what is no whole number of
 // nanoseconds is refused. False when it is no duration, or does not fit.
 bool parse_duration(std::string_view text, std::int64_t& ns);
-// "2GiB", "512MB", "1.5k", "4096" (bytes): KiB is 1024, kB and K are 1000 and 1024 as is usual.
-// False when it is no size, no whole number of bytes, or does not fit.
+// "2GiB", "512MB", "1.5K", "4096" (bytes): with "iB", or a letter alone, powers of 1024; with "B"
+// powers of 1000. False when it is no size, no whole number of bytes, or does not fit.
 bool parse_bytes(std::string_view text, std::uint64_t& bytes);
 
 }  // namespace pasta::base
