@@ -17,14 +17,14 @@ FLOORS = {
     "trace": 3,
     "correlate": 4, "device": 4,
     "adapters": 5, "tools": 5,
-    "session": 6,
+    "session": 6, "plugins": 6,
     "cli": 7, "capi": 7, "collect": 7,
 }
 # Folders made of parts that do not know each other. What they share lies in common/; the list of
 # parts, builtin.cpp, is the one file that may name them all.
 FOLDERS_OF_PARTS = {"adapters", "tools"}
 # Public headers that only some floors may include; all others are for everybody.
-PUBLIC_FLOORS = {"tool.h": 5, "session.h": 6, "c.h": 7}
+PUBLIC_FLOORS = {"tool.h": 5, "session.h": 6, "c.h": 6}
 # Vendors' headers define macros that collide with each other's, so they stay out of headers.
 VENDOR = re.compile(r"(cupti|cuda|nv[a-z]+/|nvToolsExt|sanitizer\.h|CL/|rocprof|roctracer|roctx|hip/|hsa/"
                     r"|mpi\.h|Python\.h|torch/|oclgrind)")

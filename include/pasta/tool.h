@@ -1,6 +1,7 @@
 // An analysis: events in, a Report out.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,13 +68,34 @@ class Tool {
   virtual Result<Report> finish(const Context& context) = 0;
 };
 
+// How a tool is made: by a function, or by what holds a plug-in, which outlives the maker.
+class ToolMaker {
+ public:
+  using Function = Result<std::unique_ptr<Tool>> (*)(const Options& options);
+  using BoundFunction = Result<std::unique_ptr<Tool>> (*)(const void* holder,
+                                                          const Options& options);
+  // Implicit, so that an entry names its function and nothing else.
+  template <std::convertible_to<Function> Make>
+  constexpr ToolMaker(Make make) : function_(make) {}
+  constexpr ToolMaker(BoundFunction function, const void* holder)
+      : bound_(function), holder_(holder) {}
+  Result<std::unique_ptr<Tool>> operator()(const Options& options) const {
+    return function_ != nullptr ? function_(options) : bound_(holder_, options);
+  }
+
+ private:
+  Function function_ = nullptr;
+  BoundFunction bound_ = nullptr;
+  const void* holder_ = nullptr;
+};
+
 // One line of src/tools/builtin.cpp.
 struct ToolEntry {
   std::string_view name;
   std::string_view help;
   KindSet needs;  // without any of these in the trace, the tool cannot answer
   std::span<const OptionInfo> options;
-  Result<std::unique_ptr<Tool>> (*make)(const Options& options);
+  ToolMaker make;
 };
 std::span<const ToolEntry> builtin_tools();
 
