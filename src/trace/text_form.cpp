@@ -97,7 +97,7 @@ class Handles {
     return id < numbers_.size() && numbers_[id] != 0;
   }
   std::string make(std::uint32_t id) {
-    if (numbers_.size() <= id) numbers_.resize(id + 1);
+    if (numbers_.size() <= id) numbers_.resize(std::size_t{id} + 1);
     numbers_[id] = ++last_;
     return get(id);
   }
@@ -232,18 +232,21 @@ class TextWriter : public Recorder {
   std::string process(ProcessId id) {
     if (processes_.has(id.value)) return processes_.get(id.value);
     if (id.value >= dictionary_->process_count()) return "?";
-    return keep_row(processes_.make(id.value), process_rows_, id.value, process_row(id));
+    processes_.make(id.value);  // its row begins with it
+    return keep_row(processes_.get(id.value), process_rows_, id.value, process_row(id));
   }
   std::string device(DeviceId id) {
     if (devices_.has(id.value)) return devices_.get(id.value);
     if (id.value >= dictionary_->device_count()) return "?";
-    return keep_row(devices_.make(id.value), device_rows_, id.value, device_row(id));
+    devices_.make(id.value);  // its row begins with it
+    return keep_row(devices_.get(id.value), device_rows_, id.value, device_row(id));
   }
   std::string lane(LaneId id) {
     if (!id) return "-";
     if (lanes_.has(id.value)) return lanes_.get(id.value);
     if (id.value >= dictionary_->lane_count()) return "?";
-    return keep_row(lanes_.make(id.value), lane_rows_, id.value, lane_row(id));
+    lanes_.make(id.value);  // its row begins with it
+    return keep_row(lanes_.get(id.value), lane_rows_, id.value, lane_row(id));
   }
   using Rows = std::unordered_map<std::uint32_t, std::string>;
   std::string keep_row(std::string handle, Rows& rows, std::uint32_t id, std::string row) {
@@ -476,7 +479,7 @@ Result<std::unique_ptr<Recorder>> make_text_writer(std::string path, TextWriterO
   return std::make_unique<FileTextWriter>(std::move(*file));
 }
 
-std::unique_ptr<Recorder> make_text_writer(std::string& out) {
+std::unique_ptr<Recorder> make_text_writer_to(std::string& out) {
   return std::make_unique<StringTextWriter>(out);
 }
 

@@ -18,6 +18,6 @@ Result<std::unique_ptr<Recorder>> make_text_writer(std::string path,
                                                    TextWriterOptions options = {});
 
 // The same into `out`, which must outlive the recorder.
-std::unique_ptr<Recorder> make_text_writer(std::string& out);
+std::unique_ptr<Recorder> make_text_writer_to(std::string& out);
 
 }  // namespace pasta::trace
