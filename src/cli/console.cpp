@@ -1,0 +1,134 @@
+#include "cli/console.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "cli/options.h"
+#include "pasta/quality.h"
+#include "trace/output_file.h"
+
+namespace pasta::cli {
+namespace {
+
+constexpr int kWidthWithoutTerminal = 120;
+
+Result<int> width_of(const Settings& settings) {
+  if (!settings.width.empty()) return number_of("width", settings.width, 1);
+  winsize size{};
+  if (settings.output == "-" && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return size.ws_col;
+  }
+  const char* columns = std::getenv("COLUMNS");
+  return columns == nullptr ? kWidthWithoutTerminal
+                            : number_of("width", columns, 1).value_or(kWidthWithoutTerminal);
+}
+
+bool colour_wanted(const Settings& settings) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  const char* terminal = std::getenv("TERM");
+  if (terminal != nullptr && std::string_view(terminal) == "dumb") return false;
+  return settings.output == "-" && isatty(STDOUT_FILENO) == 1;
+}
+
+report::TimeUnit time_unit_of(std::string_view name) {
+  using enum report::TimeUnit;
+  return name == "ns"   ? kNanoseconds
+         : name == "us" ? kMicroseconds
+         : name == "ms" ? kMilliseconds
+         : name == "s"  ? kSeconds
+                        : kAuto;
+}
+
+std::string_view explain(std::string_view id) {
+  for (const ReasonInfo& reason : reasons()) {
+    if (reason.id == id) return reason.help;
+  }
+  return "";
+}
+
+// Letters to insert, remove, change or swap with their neighbour.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    next[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      next[j + 1] = std::min({row[j] + (a[i] == b[j] ? 0 : 1), row[j + 1] + 1, next[j] + 1});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) {
+        next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
+      }
+    }
+    before = std::exchange(row, next);
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+Status print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return {};
+  }
+  return fail(ErrorCode::kIo,
+              fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+}
+
+void say(std::string_view line) { fmt::print(stderr, "pastaprof: {}\n", line); }
+
+int exit_code(const Error& error) {
+  return error.code == ErrorCode::kUsage ? kWrongUsage : kNoAnswer;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string_view best;
+  std::size_t best_edits = word.size() / 3 + 1;  // a longer way is no slip
+  for (const std::string_view candidate : candidates) {
+    const std::size_t count =
+        word.size() >= 3 && candidate.starts_with(word) ? 1 : edits(word, candidate);
+    if (count > best_edits || (count == best_edits && !best.empty())) continue;
+    best = candidate;
+    best_edits = count;
+  }
+  return best;
+}
+
+Status deliver(std::string_view text, const Settings& settings) {
+  if (settings.output == "-") return print(text);
+  auto file = trace::OutputFile::open(settings.output, {.overwrite = settings.force});
+  if (!file) return tl::unexpected(std::move(file).error());
+  PASTA_TRY(file->write(text));
+  return file->close();
+}
+
+Result<report::TextOptions> text_options_of(const Settings& settings) {
+  const auto width = width_of(settings);
+  if (!width) return tl::unexpected(width.error());
+  const auto rows = number_of("top", settings.top, 0);
+  if (!rows) return tl::unexpected(rows.error());
+  report::TextOptions options;
+  options.width = *width;
+  options.colour = colour_wanted(settings);
+  options.time_unit = time_unit_of(settings.time_unit);
+  options.max_rows = static_cast<std::size_t>(*rows);
+  options.explain = explain;
+  return options;
+}
+
+Status deliver(const Document& document, const Settings& settings,
+               const report::TextOptions& text_options) {
+  if (settings.format == "json") return deliver(report::render_json(document), settings);
+  if (settings.format == "csv") return deliver(report::render_csv(document), settings);
+  return deliver(report::render_text(document, text_options), settings);
+}
+
+}  // namespace pasta::cli

@@ -1,0 +1,34 @@
+// pastaprof dump: events as lines of text.
+#include "cli/options.h"
+#include "cli/reading.h"
+#include "trace/text_form.h"
+
+namespace pasta::cli {
+namespace {
+
+Result<int> run(const Settings& settings) {
+  auto traces = open_traces(settings);
+  if (!traces) return tl::unexpected(std::move(traces).error());
+  auto session = make_session(settings, std::move(*traces));
+  if (!session) return tl::unexpected(std::move(session).error());
+  auto writer = trace::make_text_writer(settings.output, {.overwrite = settings.force});
+  if (!writer) return tl::unexpected(std::move(writer).error());
+  session->add(std::move(*writer), true);
+  auto document = read_all(*session, settings.strict);
+  if (!document) return tl::unexpected(std::move(document).error());
+  return completeness(*session, *document);
+}
+
+}  // namespace
+
+const Verb kDump = {"dump",
+                    "Print events as lines of text, in order of their ends",
+                    "TRACE",
+                    kTraceHelp,
+                    false,
+                    true,
+                    {&kOutputRow, &kForceRow, &kFromRow, &kToRow, &kDeviceRow, &kRankRow,
+                     &kLabelRow, &kStrictRow, &kMemoryRow},
+                    run};
+
+}  // namespace pasta::cli

@@ -1,0 +1,44 @@
+// pastaprof export: a trace in another format.
+#include <array>
+
+#include "cli/options.h"
+#include "cli/reading.h"
+#include "trace/pasta_writer.h"
+
+namespace pasta::cli {
+namespace {
+
+constexpr std::array<std::string_view, 1> kTargets = {"pasta"};
+const OptionRow kTargetRow = {"--to",  "PASTA_EXPORT_TO", "FORMAT",
+                              "pasta", &Settings::target, kTargets};
+
+Result<std::unique_ptr<Recorder>> make_writer(const Settings& settings) {
+  return trace::make_pasta_writer(settings.output, {.overwrite = settings.force});
+}
+
+Result<int> run(const Settings& settings) {
+  auto traces = open_traces(settings);
+  if (!traces) return tl::unexpected(std::move(traces).error());
+  auto session = make_session(settings, std::move(*traces));
+  if (!session) return tl::unexpected(std::move(session).error());
+  auto writer = make_writer(settings);
+  if (!writer) return tl::unexpected(std::move(writer).error());
+  session->add(std::move(*writer), true);
+  auto document = read_all(*session, settings.strict);
+  if (!document) return tl::unexpected(std::move(document).error());
+  return completeness(*session, *document);
+}
+
+}  // namespace
+
+const Verb kExport = {"export",
+                      "Write traces as one file of another format",
+                      "TRACE",
+                      kTraceHelp,
+                      false,
+                      true,
+                      {&kTargetRow, &kOutputRow, &kForceRow, &kFromRow, &kUntilRow, &kDeviceRow,
+                       &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow},
+                      run};
+
+}  // namespace pasta::cli

@@ -1,0 +1,159 @@
+// pastaprof report: tools over traces.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/console.h"
+#include "cli/options.h"
+#include "cli/reading.h"
+#include "cli/tool_names.h"
+#include "pasta/tool.h"
+
+namespace pasta::cli {
+namespace {
+
+constexpr std::array<std::string_view, 2> kDefaultTools = {"summary", "kernels"};
+constexpr std::array<std::string_view, 5> kTimeUnits = {"auto", "ns", "us", "ms", "s"};
+
+const OptionRow kToolRow = {"-t,--tool",
+                            "PASTA_TOOL",
+                            "NAME",
+                            "Which analyses to run (default: summary,kernels); see pastaprof tools",
+                            &Settings::tools,
+                            {},
+                            true};
+const OptionRow kOptRow = {"--opt", "PASTA_OPT", "[TOOL.]NAME=VALUE",
+                           "Set an option of a tool; see pastaprof tools NAME",
+                           &Settings::tool_options};
+const OptionRow kTopRow = {"--top", "PASTA_TOP", "N", "Rows of a table in text; 0 is all",
+                           &Settings::top};
+const OptionRow kTimeUnitRow = {
+    "--timeunit",         "PASTA_TIMEUNIT", "UNIT", "Unit of times in text",
+    &Settings::time_unit, kTimeUnits};
+const OptionRow kWidthRow = {"--width", "PASTA_WIDTH", "COLUMNS",
+                             "Width of text (default: the terminal's)", &Settings::width};
+
+using ToolOptions = std::vector<std::pair<std::string, std::string>>;
+
+struct Chosen {
+  const ToolEntry* entry;
+  ToolOptions given;
+};
+
+Result<std::vector<Chosen>> choose_tools(const Settings& settings) {
+  std::vector<std::string> names = settings.tools;
+  if (names.empty()) names.assign(kDefaultTools.begin(), kDefaultTools.end());
+  std::vector<Chosen> chosen;
+  for (const std::string& name : names) {
+    auto entry = find_tool(name);
+    if (!entry) return tl::unexpected(std::move(entry).error());
+    if (std::ranges::find(chosen, *entry, &Chosen::entry) == chosen.end()) {
+      chosen.push_back({*entry, {}});
+    }
+  }
+  return chosen;
+}
+
+bool has_option(const ToolEntry& entry, std::string_view name) {
+  return std::ranges::find(entry.options, name, &OptionInfo::name) != entry.options.end();
+}
+
+// Gives each --opt to the tools it is for.
+Status hand_out(const std::vector<std::string>& options, std::vector<Chosen>& chosen) {
+  std::vector<std::string_view> tool_names;
+  std::vector<std::string> known;
+  for (const Chosen& tool : chosen) {
+    tool_names.push_back(tool.entry->name);
+    for (const OptionInfo& row : tool.entry->options) {
+      known.push_back(fmt::format("{}.{}", tool.entry->name, row.name));
+    }
+  }
+  for (const std::string& option : options) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("--opt needs [TOOL.]NAME=VALUE, not \"{}\"", option));
+    }
+    std::string name = option.substr(0, equals);
+    const std::string value = option.substr(equals + 1);
+    std::string only;
+    if (const std::size_t dot = name.find('.'); dot != std::string::npos) {
+      only = name.substr(0, dot);
+      name = name.substr(dot + 1);
+      if (std::ranges::find(tool_names, only) == tool_names.end()) {
+        return fail(ErrorCode::kUsage,
+                    fmt::format("--opt {}: tool {} does not run; the tools are {}", option, only,
+                                fmt::join(tool_names, ", ")));
+      }
+    }
+    bool taken = false;
+    for (Chosen& tool : chosen) {
+      // An option of a named tool is given to it in any case: it knows best what is wrong with it.
+      if (only.empty() ? !has_option(*tool.entry, name) : tool.entry->name != only) continue;
+      tool.given.emplace_back(name, value);
+      taken = true;
+    }
+    if (taken) continue;
+    return fail(
+        ErrorCode::kUsage,
+        known.empty()
+            ? fmt::format("--opt {}: {} have no options", option, fmt::join(tool_names, " and "))
+            : fmt::format("--opt {}: no tool that runs has an option {}; there are {}", option,
+                          name, fmt::join(known, ", ")));
+  }
+  return {};
+}
+
+Result<int> run(const Settings& settings) {
+  auto chosen = choose_tools(settings);
+  if (!chosen) return tl::unexpected(std::move(chosen).error());
+  PASTA_TRY(hand_out(settings.tool_options, *chosen));
+  std::vector<std::unique_ptr<Tool>> tools;
+  for (const Chosen& choice : *chosen) {
+    auto options = Options::parse(choice.entry->name, choice.entry->options, choice.given);
+    if (!options) return tl::unexpected(std::move(options).error());
+    auto tool = choice.entry->make(*options);
+    if (!tool) return tl::unexpected(std::move(tool).error());
+    tools.push_back(std::move(*tool));
+  }
+  const auto text_options = text_options_of(settings);
+  if (!text_options) return tl::unexpected(text_options.error());
+
+  auto traces = open_traces(settings);
+  if (!traces) return tl::unexpected(std::move(traces).error());
+  KindSet provided;
+  for (const auto& trace : *traces) provided = provided | trace->info().provides;
+  auto session = make_session(settings, std::move(*traces));
+  if (!session) return tl::unexpected(std::move(session).error());
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    const ToolEntry& entry = *(*chosen)[i].entry;
+    // Only what was asked for by name is refused when it cannot be had.
+    if (settings.tools.empty() && !provided.contains(entry.needs)) {
+      say(fmt::format("left out tool {}: the trace's format cannot give what it needs",
+                      entry.name));
+      continue;
+    }
+    session->add(entry, std::move(tools[i]));
+  }
+  auto document = read_all(*session, settings.strict);
+  if (!document) return tl::unexpected(std::move(document).error());
+  PASTA_TRY(deliver(*document, settings, *text_options));
+  return completeness(*session, *document);
+}
+
+}  // namespace
+
+const Verb kReport = {
+    "report",
+    "Analyse traces and print what the tools find",
+    "TRACE",
+    kTraceHelp,
+    false,
+    true,
+    {&kToolRow, &kOptRow, &kFormatRow, &kOutputRow, &kForceRow, &kTopRow, &kTimeUnitRow, &kWidthRow,
+     &kFromRow, &kToRow, &kDeviceRow, &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow},
+    run};
+
+}  // namespace pasta::cli

@@ -1,0 +1,135 @@
+// pastaprof tools: what analyses there are.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/json_writer.h"
+#include "cli/console.h"
+#include "cli/tool_names.h"
+#include "pasta/tool.h"
+
+namespace pasta::cli {
+namespace {
+
+constexpr std::array<std::string_view, 3> kFormats = {"text", "table", "json"};
+const OptionRow kFormatRowOfTools = {"--format",        "PASTA_FORMAT",
+                                     "FORMAT",          "text or json; table is text",
+                                     &Settings::format, kFormats};
+
+std::vector<std::string_view> kinds_of(const ToolEntry& entry) {
+  std::vector<std::string_view> kinds;
+  for (unsigned i = 0; i < kKindCount; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    if (entry.needs.has(kind)) kinds.push_back(kind_name(kind));
+  }
+  return kinds;
+}
+
+std::string as_line(const ToolEntry& entry) {
+  return fmt::format("{:<12} {}\n", entry.name, entry.help);
+}
+
+std::string as_page(const ToolEntry& entry) {
+  std::string page = fmt::format("{}: {}\n\nneeds: {}\n", entry.name, entry.help,
+                                 fmt::join(kinds_of(entry), ", "));
+  if (entry.options.empty()) return page + "options: none\n";
+  page += "options, as --opt NAME=VALUE:\n";
+  for (const OptionInfo& option : entry.options) {
+    page += fmt::format("  {:<12} {} (default: {}", option.name, option.help,
+                        option.fallback.empty() ? "none" : option.fallback);
+    if (!option.choices.empty()) page += fmt::format("; {}", fmt::join(option.choices, ", "));
+    page += ")\n";
+  }
+  return page;
+}
+
+// Members of an object, separated by ", ".
+class JsonObject {
+ public:
+  JsonObject& text(std::string_view key, std::string_view value) {
+    start(key);
+    base::append_json_string(json_, value);
+    return *this;
+  }
+  template <class Texts>
+  JsonObject& texts(std::string_view key, const Texts& values) {
+    start(key);
+    json_ += '[';
+    for (std::string_view separator = ""; const std::string_view value : values) {
+      json_ += separator;
+      base::append_json_string(json_, value);
+      separator = ", ";
+    }
+    json_ += ']';
+    return *this;
+  }
+  JsonObject& raw(std::string_view key, std::string_view value) {
+    start(key);
+    json_ += value;
+    return *this;
+  }
+  [[nodiscard]] std::string done() const { return json_ + "}"; }
+
+ private:
+  void start(std::string_view key) {
+    if (json_.size() > 1) json_ += ", ";
+    base::append_json_string(json_, key);
+    json_ += ": ";
+  }
+  std::string json_ = "{";
+};
+
+std::string as_json(const ToolEntry& entry) {
+  std::vector<std::string> options;
+  for (const OptionInfo& option : entry.options) {
+    options.push_back(JsonObject()
+                          .text("name", option.name)
+                          .text("help", option.help)
+                          .text("default", option.fallback)
+                          .texts("choices", option.choices)
+                          .done());
+  }
+  return JsonObject()
+      .text("name", entry.name)
+      .text("help", entry.help)
+      .texts("needs", kinds_of(entry))
+      .raw("options", fmt::format("[{}]", fmt::join(options, ", ")))
+      .done();
+}
+
+Result<int> run(const Settings& settings) {
+  std::vector<const ToolEntry*> entries;
+  if (settings.operands.empty()) {
+    for (const ToolEntry& entry : builtin_tools()) entries.push_back(&entry);
+  } else {
+    auto entry = find_tool(settings.operands[0]);
+    if (!entry) return tl::unexpected(std::move(entry).error());
+    entries.push_back(*entry);
+  }
+  std::string text;
+  if (settings.format == "json") {
+    std::vector<std::string> objects;
+    for (const ToolEntry* entry : entries) objects.push_back(as_json(*entry));
+    text = fmt::format("{{\"tools\": [\n{}\n]}}\n", fmt::join(objects, ",\n"));
+  } else if (settings.operands.empty()) {
+    for (const ToolEntry* entry : entries) text += as_line(*entry);
+  } else {
+    text = as_page(*entries[0]);
+  }
+  PASTA_TRY(print(text));
+  return kComplete;
+}
+
+}  // namespace
+
+const Verb kTools = {"tools",
+                     "What analyses there are, what each needs, and its options",
+                     "NAME",
+                     "Only this tool, with its options",
+                     true,
+                     false,
+                     {&kFormatRowOfTools},
+                     run};
+
+}  // namespace pasta::cli

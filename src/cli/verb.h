@@ -1,0 +1,70 @@
+// What the program can do: one Verb a file, told apart by the first word of the command line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "pasta/result.h"
+
+namespace pasta::cli {
+
+// Exit codes of every verb.
+inline constexpr int kComplete = 0;
+inline constexpr int kNoAnswer = 1;
+inline constexpr int kWrongUsage = 2;
+inline constexpr int kIncomplete = 3;  // an event or a value was dropped or altered
+
+// What the user said, as text. Each verb understands what it offers.
+struct Settings {
+  std::vector<std::string> operands;
+  std::vector<std::string> tools;
+  std::vector<std::string> tool_options;  // [TOOL.]NAME=VALUE
+  std::vector<std::string> devices;
+  std::vector<std::string> ranks;
+  std::vector<std::string> labels;
+  std::string format = "text";
+  std::string output = "-";
+  std::string target = "pasta";  // of export
+  std::string from, to;
+  std::string time_unit = "auto";
+  std::string top = "30";
+  std::string width;
+  std::string memory = "256MiB";
+  bool strict = false;
+  bool force = false;
+};
+
+// One option, shared by all verbs that offer it. The environment variable counts when the command
+// line does not name the option.
+struct OptionRow {
+  const char* names;  // "-o,--output"
+  const char* environment;
+  const char* value;  // what stands for the value in the help; none for a flag
+  const char* help;
+  std::variant<std::string Settings::*, std::vector<std::string> Settings::*, bool Settings::*>
+      target;
+  std::span<const std::string_view> choices = {};  // empty = any text
+  bool comma_separated = false;                    // of a list
+};
+
+struct Verb {
+  std::string_view name;
+  std::string_view help;
+  const char* operand;  // what stands for one in the help
+  const char* operand_help;
+  bool operand_optional, operand_repeats;
+  std::vector<const OptionRow*> options;
+  // Its exit code. Prints only results.
+  Result<int> (*run)(const Settings& settings);
+};
+
+extern const Verb kReport;
+extern const Verb kTools;
+extern const Verb kDump;
+extern const Verb kCheck;
+extern const Verb kExport;
+
+}  // namespace pasta::cli
