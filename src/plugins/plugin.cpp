@@ -129,8 +129,7 @@ class PluginTool : public Tool {
     return refusal(error_code(status), why != nullptr && *why != '\0' ? why : "failed");
   }
   [[nodiscard]] tl::unexpected<Error> refusal(ErrorCode code, std::string_view why) const {
-    return fail(code,
-                fmt::format("tool {} of plug-in {}: {}", row_->functions->name, row_->plugin, why));
+    return fail(code, fmt::format("plug-in {}: {}", row_->plugin, why));
   }
 
   const Row* row_;
@@ -148,8 +147,10 @@ Result<std::unique_ptr<Tool>> make_tool(const void* holder, const Options& optio
     settings.push_back({option.name.data(), values.back().c_str()});
   }
   auto tool = std::make_unique<PluginTool>(row);
-  PASTA_TRY(tool->make(settings));
-  return tool;
+  const Status made = tool->make(settings);
+  if (made) return tool;
+  return fail(made.error().code,
+              fmt::format("tool {}: {}", row.functions->name, made.error().message));
 }
 
 // What is wrong with a tool's table; "" when nothing is.
@@ -202,7 +203,10 @@ Result<Plugin> Plugin::load(const std::string& path) {
   const std::string place = path.find('/') == std::string::npos ? "./" + path : path;
   Library library(dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!library) {
-    return fail(ErrorCode::kNotFound, fmt::format("cannot load plug-in {}: {}", path, dlerror()));
+    const std::string_view why = dlerror();  // most often begins with the path
+    return fail(ErrorCode::kNotFound, why.starts_with(place)
+                                          ? fmt::format("cannot load plug-in {}", why)
+                                          : fmt::format("cannot load plug-in {}: {}", path, why));
   }
   const auto tools =
       reinterpret_cast<pasta_plugin_function>(dlsym(library.get(), PASTA_PLUGIN_SYMBOL));
