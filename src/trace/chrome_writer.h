@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "pasta/session.h"
+#include "pasta/recorder.h"
 
 namespace pasta::trace {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pasta/report.h"
-#include "pasta/session.h"
+#include "pasta/recorder.h"
 
 namespace pasta::trace {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "pasta/adapter.h"
-#include "pasta/session.h"
+#include "pasta/recorder.h"
 #include "trace/text_form.h"
 
 namespace pasta::trace {
