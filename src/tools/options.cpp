@@ -30,7 +30,7 @@ Result<Options> Options::parse(std::string_view tool, std::span<const OptionInfo
                                              name, names_of(rows)));
     }
     if (!row->choices.empty() && std::ranges::find(row->choices, value) == row->choices.end()) {
-      return fail(ErrorCode::kUsage, fmt::format("option {}.{} cannot be '{}'; it is one of {}",
+      return fail(ErrorCode::kUsage, fmt::format("option {}.{} cannot be \"{}\"; it is one of {}",
                                                  tool, name, value, fmt::join(row->choices, ", ")));
     }
     options.values_[static_cast<std::size_t>(row - rows.begin())].second = value;
@@ -51,7 +51,7 @@ Result<std::int64_t> Options::integer(std::string_view name) const {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc{} || end != value.data() + value.size()) {
     return fail(ErrorCode::kUsage,
-                fmt::format("option {} needs a whole number, not '{}'", name, value));
+                fmt::format("option {} needs a whole number, not \"{}\"", name, value));
   }
   return number;
 }

@@ -27,7 +27,7 @@ TEST(Options, RefusalsNameOptionAndRemedy) {
 
   const auto no_choice = Options::parse("t", kRows, Given{{"colour", "Red"}});
   ASSERT_FALSE(no_choice.has_value());
-  EXPECT_EQ(no_choice.error().message, "option t.colour cannot be 'Red'; it is one of red, blue");
+  EXPECT_EQ(no_choice.error().message, "option t.colour cannot be \"Red\"; it is one of red, blue");
 
   const auto none = Options::parse("t", {}, Given{{"size", "3"}});
   ASSERT_FALSE(none.has_value());

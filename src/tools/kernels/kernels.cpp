@@ -71,7 +71,7 @@ class Kernels : public Tool {
     if (groups_.empty())
       report.parts.emplace_back(info("no-kernels", "no kernel ran in this trace"));
     Table table{.id = "kernels",
-                .title = "Kernels by total time (share of the time of all kernels)",
+                .title = "Kernels by total time",
                 .columns = {{"name"},
                             {"calls", Unit::kCount},
                             {"total", Unit::kNanoseconds},

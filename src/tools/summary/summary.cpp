@@ -188,7 +188,7 @@ class Summary : public Tool {
                   .rows = {}};
     Table breakdown{
         .id = "breakdown",
-        .title = "Where the time of each device went (parts of its span)",
+        .title = "Where the time of each device went",
         .columns = {{"device"}, {"part"}, {"time", Unit::kNanoseconds}, {"share", Unit::kShare}},
         .rows = {}};
     for (const auto& [label, device] : labelled) add_rows(label, *device, devices, breakdown);
