@@ -2,8 +2,11 @@
 """Holds the documentation to the tree and to the program.
 
 Links point to what exists; every block that begins with ```sh test runs (```sh test exit=N: ends
-with N) in a folder that holds nothing but the source tree's tests/, with pastaprof on PATH; every
-tool has a page that names its options; no text names a path of somebody's machine.
+with N) in a folder that holds nothing but the source tree's tests/, with pastaprof on PATH, and
+prints exactly the ```text block that follows it, if one does; every tool has a page that names its
+options; no text names a path of somebody's machine.
+
+With PASTA_UPDATE=1 in the environment, the ```text blocks are rewritten instead of compared.
 """
 import json
 import os
@@ -18,7 +21,7 @@ PROGRAM = os.environ.get("PASTAPROF")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+\s+(.*?)\s*$", re.MULTILINE)
-BLOCK = re.compile(r"^```sh test(?: exit=(\d+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```sh test(?: exit=(\d+))?\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 MACHINE_PATH = re.compile(r"(?<![\w.*}$])/(?:home|root|work|Users|workspace|builds)/\w")
 
@@ -77,8 +80,9 @@ class Checker(unittest.TestCase):
             self.assertEqual(find("`[b](c.md)`"), 0)
 
     def test_blocks(self):
-        found = BLOCK.findall("```sh\nskipped\n```\n```sh test\ntrue\n```\n```sh test exit=3\nexit 3\n```\n")
-        self.assertEqual(found, [("", "true\n"), ("3", "exit 3\n")])
+        found = BLOCK.findall("```sh\nskipped\n```\n```sh test\ntrue\n```\nText.\n```text\nnot output\n```\n"
+                              "```sh test exit=3\necho a; exit 3\n```\n\n```text\na\n```\n")
+        self.assertEqual(found, [("", "true\n", ""), ("3", "echo a; exit 3\n", "a\n")])
 
     def test_machine_paths(self):
         self.assertTrue(MACHINE_PATH.search("see /" "home/somebody/x"))
@@ -116,10 +120,17 @@ class Program(unittest.TestCase):
     def test_blocks_run(self):
         ran = 0
         for document in documents():
-            for code, script in BLOCK.findall(document.read_text(encoding="utf-8")):
+            text = document.read_text(encoding="utf-8")
+            for block in reversed(list(BLOCK.finditer(text))):
+                code, script, shown = block.groups()
                 with self.subTest(document=str(document.relative_to(ROOT)), script=script):
                     result = run_block(script)
                     self.assertEqual(result.returncode, int(code or 0), result.stdout + result.stderr)
+                    if shown is not None and os.environ.get("PASTA_UPDATE"):
+                        text = text[:block.start(3)] + result.stdout + text[block.end(3):]
+                        document.write_text(text, encoding="utf-8")
+                    elif shown is not None:
+                        self.assertEqual(result.stdout, shown, "PASTA_UPDATE=1 tests/docs_test.py rewrites it")
                     ran += 1
         self.assertGreater(ran, 0)
 
