@@ -17,6 +17,7 @@ namespace pasta::correlate {
 namespace {
 
 constexpr std::size_t kHostBatch = 8192;
+constexpr std::size_t kAhead = 16;        // events between fetching a launch's entry and using it
 constexpr std::size_t kPushBatch = 2048;  // 128 KiB: stays in the second-level cache
 
 // What a launch can have caused, besides waits.
@@ -148,6 +149,9 @@ Status Assembler::Impl::place_hosts() {
       // The group may go on in the next batch; one that fills a whole batch is cut.
       if (end == filled && more && begin != 0) break;
       const std::span<Event> group = std::span(batch).subspan(begin, end - begin);
+      for (std::size_t i = begin + kAhead; i < std::min(end + kAhead, filled); ++i) {
+        launches.prefetch(batch[i].correlation);
+      }
       pass.place(group);
       for (const Event& event : group) {
         if (!is_flow(event.kind)) PASTA_TRY(by_end.add(event));
@@ -260,9 +264,10 @@ Result<bool> Assembler::emit(EventSink& sink, std::size_t max_events) {
     if (!n) return tl::unexpected<Error>(n.error());
     const std::span<Event> events = room.first(*n);
     if (!a.linked) {
-      for (Event& event : events) {
-        a.link(event);
-        a.shift(event);
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (i + kAhead < events.size()) a.launches.prefetch(events[i + kAhead].correlation);
+        a.link(events[i]);
+        a.shift(events[i]);
       }
     }
     if (!events.empty()) {

@@ -25,6 +25,8 @@ class FrameMap {
 #pragma pack(pop)
   static_assert(sizeof(Entry) == 20);
 
+  // Starts to fetch what find() or insert() of `key` will need.
+  void prefetch(std::uint64_t key) const;
   // `key` is not 0. The entry is valid until the next insert().
   [[nodiscard]] const Entry* find(std::uint64_t key) const;
   // The entry of `key`, and whether it is new (then with the given values).
@@ -40,9 +42,11 @@ class FrameMap {
     std::unique_ptr<Entry[]> slots;
     std::uint32_t capacity = 0;
     std::uint32_t used = 0;
+    [[nodiscard]] std::size_t home(std::uint64_t hash) const;
     // The slot that holds `key`, or the free one where it belongs; in order of hash, so that
     // growing moves entries front to back.
     [[nodiscard]] Entry& slot(std::uint64_t key, std::uint64_t hash) const;
+    [[nodiscard]] bool full() const;
     void grow();
   };
   std::array<Table, 256> tables_;

@@ -1,7 +1,6 @@
 #include "trace/sorted_runs.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <optional>
@@ -15,9 +14,12 @@ namespace pasta::trace {
 namespace {
 
 constexpr std::size_t kChunkRecords = 1024;  // 64 KiB: growing never copies
+constexpr std::size_t kBucketRecords = 4;
 constexpr std::size_t kWriteRecords = 4096;
 constexpr std::size_t kMinReadRecords = 64;
 constexpr std::size_t kMaxReadRecords = 16384;  // 1 MiB: more does not read faster
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // A record's place in the order: compared as (first, second).
 struct Key {
@@ -32,44 +34,11 @@ Key key_of(const Event& event, SortedRuns::Order order) {
                                               : Key{event.end_ns, ~event.start_ns};
 }
 
-// Half of a sort: the first part of the key as an unsigned distance, and which record.
+// A record while it is sorted: the first part of its key, and which it is.
 struct Place {
-  std::uint64_t distance;
+  std::int64_t first;
   std::uint32_t index;
 };
-
-// Sorts by distance, stable. Digits in which all distances agree are skipped.
-void radix_sort(std::vector<Place>& places) {
-  constexpr unsigned kDigitBits = 11;
-  constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-  constexpr unsigned kMaxPasses = (64 + kDigitBits - 1) / kDigitBits;
-  std::uint64_t all = 0;
-  for (const Place& place : places) all |= place.distance;
-  const unsigned passes =
-      (static_cast<unsigned>(std::bit_width(all)) + kDigitBits - 1) / kDigitBits;
-
-  std::vector<std::array<std::uint32_t, kDigits>> counts(passes);
-  for (auto& table : counts) table.fill(0);
-  for (const Place& place : places) {
-    std::uint64_t rest = place.distance;
-    for (unsigned pass = 0; pass < passes; ++pass, rest >>= kDigitBits) {
-      ++counts[pass][rest & (kDigits - 1)];
-    }
-  }
-  std::vector<Place> other(places.size());
-  static_assert(kMaxPasses <= 6);
-  for (unsigned pass = 0; pass < passes; ++pass) {
-    auto& table = counts[pass];
-    const unsigned shift = pass * kDigitBits;
-    if (table[places.front().distance >> shift & (kDigits - 1)] == places.size()) continue;
-    std::uint32_t next = 0;
-    for (std::uint32_t& count : table) next += std::exchange(count, next);
-    for (const Place& place : places) {
-      other[table[place.distance >> shift & (kDigits - 1)]++] = place;
-    }
-    places.swap(other);
-  }
-}
 
 Status with_advice(Status status) {
   if (!status) {
@@ -94,8 +63,9 @@ struct Run {
 
 struct SortedRuns::Impl {
   Impl(Order o, Options options_in) : order(o), options(std::move(options_in)) {
-    // Beside each record stand two Places while they are sorted.
-    constexpr std::uint64_t kPerRecord = sizeof(Event) + 2 * sizeof(Place);
+    // Beside each record stand a Place and, for every kBucketRecords of them, a count.
+    constexpr std::uint64_t kPerRecord =
+        sizeof(Event) + sizeof(Place) + 2 * sizeof(std::uint32_t) / kBucketRecords;
     capacity = static_cast<std::size_t>(std::clamp<std::uint64_t>(
         options.memory_budget_bytes / kPerRecord, 16, std::uint64_t{1} << 31));
   }
@@ -125,9 +95,11 @@ struct SortedRuns::Impl {
   std::size_t capacity;
 
   std::vector<std::unique_ptr<Event[]>> chunks;
-  std::size_t count = 0;      // records in `chunks`
-  bool ascending = true;      // they came sorted
-  Key last{};                 // of the newest record
+  std::size_t count = 0;        // records in `chunks`
+  bool ascending = true;        // they came sorted
+  Key last{};                   // of the newest record
+  std::int64_t least = kNever;  // first part of a key, among timed records
+  std::int64_t most = kNoTime;
   std::vector<Place> places;  // the order of `chunks`; empty = as they lie
   std::size_t given = 0;      // of `chunks`, by read()
 
@@ -137,34 +109,39 @@ struct SortedRuns::Impl {
   std::vector<std::size_t> loser;
 };
 
+// Into buckets of equal spans of time, then each bucket by itself. Files are nearly sorted, so that
+// records go to neighbouring buckets one after the other, and a bucket holds a handful.
 void SortedRuns::Impl::sort() {
   places.clear();
   if (ascending || count < 2) return;
-  // Untimed records would stretch the range of distances to 64 bits, so they get 0 and the rest
-  // counts from 1.
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t first = key_of(record(i), order).first;
-    if (first != kNoTime) least = std::min(least, first);
-  }
+  const auto offset = [&](std::int64_t first) {
+    return first == kNoTime ? 0
+                            : static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(least);
+  };
+  const auto span_bits = static_cast<int>(std::bit_width(offset(most)));
+  const int bucket_bits =
+      std::min(span_bits, static_cast<int>(std::bit_width(count / kBucketRecords)));
+  const int shift = std::min(span_bits - bucket_bits, 63);
+  std::vector<std::uint32_t> ends((std::size_t{1} << bucket_bits) + 1);
+  for (std::size_t i = 0; i < count; ++i) ++ends[offset(key_of(record(i), order).first) >> shift];
+  std::uint32_t begin = 0;
+  for (std::uint32_t& end : ends) begin += std::exchange(end, begin);
   places.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t first = key_of(record(i), order).first;
-    const auto distance = static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(least) + 1;
-    places[i] = {first == kNoTime ? 0 : distance, static_cast<std::uint32_t>(i)};
+    places[ends[offset(first) >> shift]++] = {first, static_cast<std::uint32_t>(i)};
   }
-  radix_sort(places);
-  for (std::size_t i = 0; i < count;) {
-    std::size_t j = i + 1;
-    while (j < count && places[j].distance == places[i].distance) ++j;
-    if (j - i > 1) {
-      std::stable_sort(
-          places.begin() + static_cast<std::ptrdiff_t>(i),
-          places.begin() + static_cast<std::ptrdiff_t>(j), [&](const Place& a, const Place& b) {
-            return key_of(record(a.index), order).second < key_of(record(b.index), order).second;
-          });
+  begin = 0;
+  for (const std::uint32_t end : ends) {
+    if (end - begin > 1) {
+      std::sort(places.begin() + begin, places.begin() + end, [&](const Place& a, const Place& b) {
+        if (a.first != b.first) return a.first < b.first;
+        const std::int64_t second_a = key_of(record(a.index), order).second;
+        const std::int64_t second_b = key_of(record(b.index), order).second;
+        return second_a != second_b ? second_a < second_b : a.index < b.index;
+      });
     }
-    i = j;
+    begin = end;
   }
 }
 
@@ -187,6 +164,8 @@ Status SortedRuns::Impl::spill() {
   places = std::vector<Place>();
   count = 0;
   ascending = true;
+  least = kNever;
+  most = kNoTime;
   return {};
 }
 
@@ -273,6 +252,8 @@ Status SortedRuns::add(const Event& event) {
   const Key key = key_of(event, s.order);
   if (s.count != 0 && key < s.last) s.ascending = false;
   s.last = key;
+  if (key.first != kNoTime) s.least = std::min(s.least, key.first);
+  s.most = std::max(s.most, key.first);
   if (s.count / kChunkRecords == s.chunks.size()) {
     s.chunks.push_back(std::make_unique_for_overwrite<Event[]>(kChunkRecords));
   }

@@ -16,8 +16,8 @@ namespace pasta::trace {
 // memory budget nothing is written; beyond it, sorted runs go to a nameless temporary file and are
 // merged while they are read. One thread at a time.
 //
-// The sort is by radix, hence linear and indifferent to how the input is ordered, except that
-// input which is already sorted costs nothing.
+// Made for files whose sections are sorted or nearly so: their sort takes linear time, that of
+// input which is already sorted none.
 class SortedRuns {
  public:
   enum class Order : std::uint8_t {
