@@ -108,6 +108,9 @@ class Dictionary {
   // A call path: `name` inside `parent`. At most `max_frames()` distinct paths are kept; beyond
   // that the parent is returned and the fold is counted.
   FrameId frame(const Frame& frame);
+  // The id of a known path, or none: the node that a kScope event opens is the frame of its scope,
+  // name and detail, where it opens one at all (docs/correlation.md).
+  [[nodiscard]] FrameId find_frame(const Frame& frame) const;
   AttributesId attributes(const LaunchAttributes&);
   CollectiveId collective(const Collective&);
 

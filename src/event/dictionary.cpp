@@ -272,6 +272,10 @@ FrameId Dictionary::frame(const Frame& frame) {
   }
   return {impl_->frames.add(frame)};
 }
+FrameId Dictionary::find_frame(const Frame& frame) const {
+  const std::lock_guard lock(impl_->mutex);
+  return {impl_->frames.find(frame)};
+}
 AttributesId Dictionary::attributes(const LaunchAttributes& entry) {
   return {impl_->fixed(impl_->attributes, entry)};
 }

@@ -64,6 +64,8 @@ TEST(Dictionary, FramesFoldIntoTheirParentBeyondTheLimit) {
   EXPECT_EQ(d.frame({.parent = b, .name = d.string("c")}), b);
   EXPECT_EQ(d.frame({.parent = a, .name = d.string("b")}), b);
   EXPECT_EQ(d.folded_frames(), 1u);
+  EXPECT_EQ(d.find_frame({.parent = a, .name = d.string("b")}), b);
+  EXPECT_EQ(d.find_frame({.parent = b, .name = d.string("c")}), FrameId{});
 }
 
 TEST(Dictionary, ReadersNeedNoLock) {
