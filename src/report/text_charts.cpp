@@ -112,7 +112,7 @@ void append_tree(std::string& out, const Tree& tree, const TextOptions& options,
 
   std::vector<double> values;
   for (const TreeLine& line : lines) values.push_back(line.value);
-  const Scale scale = choose_scale(tree.unit, values, options.time_unit);
+  const Scale scale = choose_scale(tree.unit, Extent(values), options.time_unit);
   std::vector<std::string> names, numbers;
   std::size_t number_width = scale.name.size(), name_width = 0;
   for (const TreeLine& line : lines) {
@@ -126,7 +126,7 @@ void append_tree(std::string& out, const Tree& tree, const TextOptions& options,
       std::min(name_width, std::max<std::size_t>(width > rest ? width - rest : 0, kLeastName));
   shorten_all(names, name_width);
 
-  const Scale share_scale = choose_scale(Unit::kShare, {}, options.time_unit);
+  const Scale share_scale = choose_scale(Unit::kShare, Extent({}), options.time_unit);
   const auto append = [&](const std::string& name, const std::string& number,
                           const std::string& share, const std::string& drawn) {
     std::string line = std::string(kIndent) + pad(name, name_width + kGap, Align::kLeft) +

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -21,28 +22,32 @@ constexpr double kLargestReadable = 100'000;
 
 double last_place(const Scale& scale) { return scale.divisor * std::pow(10.0, -scale.decimals); }
 
-// Four digits of the largest value, more where the smallest needs them for two of its own.
-void choose_decimals(Scale& scale, double smallest, double largest) {
-  const int most = scale.decimals;
-  const double shown = largest / scale.divisor;
-  scale.decimals = std::min(most, shown >= 100 ? 1 : shown >= 10 ? 2 : 3);
-  while (scale.decimals < most && smallest < 10 * last_place(scale)) ++scale.decimals;
+bool shows(const Scale& scale, const Extent& extent) {
+  return extent.smallest >= last_place(scale) && extent.largest / scale.divisor < kLargestReadable;
 }
 
-template <std::size_t kCount>
-Scale climb(const std::array<Scale, kCount>& ladder, double smallest, double largest) {
-  std::size_t step = 0;
-  while (step + 1 < kCount && ladder[step + 1].divisor <= largest) ++step;
-  for (std::size_t lower = step; largest / ladder[lower].divisor < kLargestReadable; --lower) {
-    if (smallest >= last_place(ladder[lower])) {
-      step = lower;
-      break;
-    }
-    if (lower == 0) break;
+// Four digits of the largest value, more where the smallest needs them for two of its own.
+Scale with_decimals(Scale scale, const Extent& extent) {
+  if (scale.divisor == 1) {
+    scale.decimals = extent.whole ? 0 : 1;
+    return scale;
   }
-  Scale scale = ladder[step];
-  choose_decimals(scale, smallest, largest);
+  const int most = scale.decimals;
+  const double shown = extent.largest / scale.divisor;
+  scale.decimals = std::min(most, shown >= 100 ? 1 : shown >= 10 ? 2 : 3);
+  while (scale.decimals < most && extent.smallest < 10 * last_place(scale)) ++scale.decimals;
   return scale;
+}
+
+// The step of the ladder whose unit the largest value reaches; a lower one, if that shows all.
+template <std::size_t kCount>
+std::size_t climb(const std::array<Scale, kCount>& ladder, const Extent& extent) {
+  std::size_t top = 0;
+  while (top + 1 < kCount && ladder[top + 1].divisor <= extent.largest) ++top;
+  for (std::size_t step = top + 1; step-- > 0;) {
+    if (shows(ladder[step], extent)) return step;
+  }
+  return top;
 }
 
 // "-1234567.8" as "-1,234,567.8".
@@ -58,44 +63,57 @@ std::string group_thousands(std::string digits) {
 
 }  // namespace
 
-Scale choose_scale(Unit unit, std::span<const double> values, TimeUnit time_unit) {
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
-  bool whole = true;
+Extent::Extent(std::span<const double> values)
+    : smallest(std::numeric_limits<double>::infinity()), largest(0), whole(true) {
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
     whole = whole && value == std::floor(value);
     if (value != 0) smallest = std::min(smallest, std::abs(value));
     largest = std::max(largest, std::abs(value));
   }
-  Scale scale;
+}
+
+Scale choose_scale(Unit unit, const Extent& extent, TimeUnit time_unit) {
   switch (unit) {
     case Unit::kNone:
-      return scale;
+      break;
     case Unit::kNanoseconds:
-      if (time_unit == TimeUnit::kAuto) {
-        scale = climb(kTimes, smallest, largest);
-      } else {
-        scale = kTimes[static_cast<std::size_t>(time_unit) - 1];
-      }
-      break;
+      return choose_time_scales(std::span(&extent, 1), time_unit).front();
     case Unit::kBytes:
-      scale = climb(kSizes, smallest, largest);
-      break;
+      return with_decimals(kSizes[climb(kSizes, extent)], extent);
     case Unit::kCount:
-      break;
+      return with_decimals(Scale(), extent);
     case Unit::kShare:
       return {"%", 0.01, 1};
   }
-  if (scale.divisor == 1) scale.decimals = whole ? 0 : 1;
-  return scale;
+  return {};
+}
+
+std::vector<Scale> choose_time_scales(std::span<const Extent> columns, TimeUnit time_unit) {
+  std::vector<std::size_t> steps;
+  std::array<std::size_t, kTimes.size()> votes{};
+  for (const Extent& extent : columns) {
+    steps.push_back(time_unit == TimeUnit::kAuto ? climb(kTimes, extent)
+                                                 : static_cast<std::size_t>(time_unit) - 1);
+    if (extent.largest > 0) ++votes[steps.back()];
+  }
+  const auto common =
+      static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+  std::vector<Scale> scales;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool joins = time_unit == TimeUnit::kAuto && shows(kTimes[common], columns[i]);
+    scales.push_back(with_decimals(kTimes[joins ? common : steps[i]], columns[i]));
+  }
+  return scales;
 }
 
 std::string format_number(double value, Unit unit, const Scale& scale) {
   if (!std::isfinite(value)) return "-";
   if (unit == Unit::kNone) return fmt::format("{:.6g}", value);
+  if (value == 0) return "0";
   const double place = std::pow(10.0, -scale.decimals);
   const double shown = value / scale.divisor;
-  if (value != 0 && std::abs(shown) < place / 2) {
+  if (std::abs(shown) < place / 2) {
     return fmt::format("{}{:.{}f}", value < 0 ? ">-" : "<", place, scale.decimals);
   }
   if (unit == Unit::kShare && value < 1 && shown >= 100 - place / 2) {
@@ -111,7 +129,7 @@ std::string format_number(std::int64_t value, Unit unit, const Scale& scale) {
 }
 
 std::string format_quantity(double value, Unit unit, TimeUnit time_unit) {
-  const Scale scale = choose_scale(unit, std::span(&value, 1), time_unit);
+  const Scale scale = choose_scale(unit, Extent(std::span(&value, 1)), time_unit);
   std::string text = format_number(value, unit, scale);
   if (scale.name.empty() || text == "-") return text;
   if (unit != Unit::kShare) text += ' ';

@@ -245,7 +245,7 @@ class TextRenderer {
     if (trace.sources.size() > 1) events_by_source(trace);
     if (!trace.problems.empty()) {
       line("");
-      problems(trace.problems);
+      problems(trace.problems, trace.sources.size() > 1);
     } else if (trace.lost == 0) {
       line("");
       line("  No problems found in the input.");
@@ -270,8 +270,8 @@ class TextRenderer {
     append_table(out_, table, options_, style_);
   }
 
-  // One entry for a reason, whichever sources it is of; the worst first.
-  void problems(const std::vector<TraceSummary::ProblemRow>& rows) {
+  // One entry for a reason, whichever of `several` sources it is of; the worst first.
+  void problems(const std::vector<TraceSummary::ProblemRow>& rows, bool several) {
     struct Entry {
       const TraceSummary::ProblemRow* first;
       std::int64_t count = 0;
@@ -304,8 +304,9 @@ class TextRenderer {
       paragraph(head, severity_colour(row.severity, head), text);
       if (row.first.empty()) continue;
       std::string where = "first " + clean(row.first);
-      if (!row.source.empty()) where += " (" + clean(row.source) + ")";
-      paragraph(std::string(head.size(), ' '), where);
+      if (several && !row.source.empty()) where += " (" + clean(row.source) + ")";
+      // A place may name a kernel of a thousand letters.
+      paragraph(std::string(head.size(), ' '), shorten(where, 2 * (width() - head.size())));
     }
   }
   [[nodiscard]] std::string severity_colour(std::string_view severity,

@@ -43,48 +43,76 @@ std::size_t longest_word(std::string_view words) {
   return longest;
 }
 
-TextColumn make_column(const Table& table, std::size_t index, std::size_t rows,
-                       TimeUnit time_unit) {
-  const Column& column = table.columns[index];
+// The numbers of the first `rows` rows of a column.
+std::vector<double> numbers_of(const Table& table, std::size_t index, std::size_t rows) {
   std::vector<double> numbers;
-  bool has_text = false;
   for (std::size_t i = 0; i < rows; ++i) {
     const Cell& cell = table.rows[i][index];
     if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
       numbers.push_back(static_cast<double>(*integer));
     } else if (const auto* number = std::get_if<double>(&cell)) {
       numbers.push_back(*number);
-    } else if (std::holds_alternative<std::string>(cell)) {
-      has_text = true;
     }
   }
-  const Scale scale = choose_scale(column.unit, numbers, time_unit);
-  TextColumn out;
-  out.name = words_of(column.name);
-  out.align =
-      has_text || (numbers.empty() && column.unit == Unit::kNone) ? Align::kLeft : Align::kRight;
-  // Not beside a column of which nothing is known.
-  if (!numbers.empty()) out.unit = scale.name;
-  std::size_t widest = std::max(longest_word(out.name), out.unit.size());
-  for (std::size_t i = 0; i < rows; ++i) {
-    const Cell& cell = table.rows[i][index];
-    if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
-      out.cells.push_back(format_number(*integer, column.unit, scale));
-    } else if (const auto* number = std::get_if<double>(&cell)) {
-      out.cells.push_back(format_number(*number, column.unit, scale));
-    } else if (const auto* text = std::get_if<std::string>(&cell)) {
-      out.cells.push_back(clean(*text));
-    } else {
-      out.cells.emplace_back("-");
+  return numbers;
+}
+
+std::vector<Scale> scales_of(const Table& table, const std::vector<Extent>& extents,
+                             TimeUnit time_unit) {
+  std::vector<Extent> times;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (table.columns[i].unit == Unit::kNanoseconds) times.push_back(extents[i]);
+  }
+  const std::vector<Scale> time_scales = choose_time_scales(times, time_unit);
+  auto next_time = time_scales.begin();
+  std::vector<Scale> scales;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const Unit unit = table.columns[i].unit;
+    scales.push_back(unit == Unit::kNanoseconds ? *next_time++
+                                                : choose_scale(unit, extents[i], time_unit));
+  }
+  return scales;
+}
+
+std::string text_of(const Cell& cell, Unit unit, const Scale& scale) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
+    return format_number(*integer, unit, scale);
+  }
+  if (const auto* number = std::get_if<double>(&cell)) return format_number(*number, unit, scale);
+  if (const auto* text = std::get_if<std::string>(&cell)) return clean(*text);
+  return "-";
+}
+
+std::vector<TextColumn> make_columns(const Table& table, std::size_t rows, TimeUnit time_unit) {
+  std::vector<Extent> extents;
+  std::vector<bool> has_numbers;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const std::vector<double> numbers = numbers_of(table, i, rows);
+    extents.emplace_back(numbers);
+    has_numbers.push_back(!numbers.empty());
+  }
+  const std::vector<Scale> scales = scales_of(table, extents, time_unit);
+  std::vector<TextColumn> columns;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const Unit unit = table.columns[i].unit;
+    TextColumn& out = columns.emplace_back();
+    out.name = words_of(table.columns[i].name);
+    // Not beside a column of which nothing is known.
+    if (has_numbers[i]) out.unit = scales[i].name;
+    bool has_text = false;
+    out.natural = std::max(longest_word(out.name), out.unit.size());
+    const std::size_t least = out.natural;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const Cell& cell = table.rows[row][i];
+      has_text = has_text || std::holds_alternative<std::string>(cell);
+      out.cells.push_back(text_of(cell, unit, scales[i]));
+      out.natural = std::max(out.natural, width_of(out.cells.back()));
     }
-    widest = std::max(widest, width_of(out.cells.back()));
+    out.align = has_text || (!has_numbers[i] && unit == Unit::kNone) ? Align::kLeft : Align::kRight;
+    out.least = has_text ? std::min(out.natural, std::max(least, i == 0 ? kLeastKey : kLeastName))
+                         : out.natural;
   }
-  out.natural = out.least = widest;
-  if (has_text) {
-    const std::size_t floor = std::max(longest_word(out.name), index == 0 ? kLeastKey : kLeastName);
-    out.least = std::min(out.natural, floor);
-  }
-  return out;
+  return columns;
 }
 
 std::size_t total_width(const std::vector<std::size_t>& widths) {
@@ -211,12 +239,9 @@ void append_table(std::string& out, const Table& table, const TextOptions& optio
   const std::size_t rows =
       options.max_rows == 0 ? table.rows.size() : std::min(options.max_rows, table.rows.size());
   const auto width = static_cast<std::size_t>(options.width);
-  std::vector<TextColumn> columns;
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    columns.push_back(make_column(table, i, rows, options.time_unit));
-    all.push_back(i);
-  }
+  const std::vector<TextColumn> columns = make_columns(table, rows, options.time_unit);
+  std::vector<std::size_t> all(columns.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
   const auto widths = fit(columns, all, width);
   if (total_width(widths) <= width || columns.size() == 1) {
     append_block(out, columns, all, widths, style);

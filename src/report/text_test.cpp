@@ -244,7 +244,7 @@ TEST(Text, ColourAddsOnlyColour) {
 TEST(Numbers, OneUnitForAColumn) {
   const auto shown = [](Unit unit, const std::vector<double>& values,
                         TimeUnit time = TimeUnit::kAuto) {
-    const Scale scale = choose_scale(unit, values, time);
+    const Scale scale = choose_scale(unit, Extent(values), time);
     std::string text;
     for (const double value : values) text += format_number(value, unit, scale) + ' ';
     return text + std::string(scale.name);
@@ -255,18 +255,36 @@ TEST(Numbers, OneUnitForAColumn) {
   EXPECT_EQ(shown(Unit::kNanoseconds, {732'352'000, 2'000}), "732.352 0.002 ms");
   EXPECT_EQ(shown(Unit::kNanoseconds, {1'733'000'000, 512'000}), "1,733.00 0.51 ms");
   EXPECT_EQ(shown(Unit::kNanoseconds, {86'400e9, 1}), "86,400.000 <0.001 s");
-  EXPECT_EQ(shown(Unit::kNanoseconds, {0, -2'000'000}), "0.000 -2.000 ms");
+  EXPECT_EQ(shown(Unit::kNanoseconds, {0, -2'000'000}), "0 -2.000 ms");
   EXPECT_EQ(shown(Unit::kNanoseconds, {1.5, 2}), "1.5 2.0 ns");
   EXPECT_EQ(shown(Unit::kNanoseconds, {1'234'567}, TimeUnit::kNanoseconds), "1,234,567 ns");
   EXPECT_EQ(shown(Unit::kNanoseconds, {1'234'567, 1}, TimeUnit::kSeconds), "0.001 <0.001 s");
   EXPECT_EQ(shown(Unit::kBytes, {1023}), "1,023 B");
   EXPECT_EQ(shown(Unit::kBytes, {1536, 1024}), "1.50 1.00 KiB");
   EXPECT_EQ(shown(Unit::kBytes, {0x1p40, 5}), "1.00 <0.01 TiB");
-  EXPECT_EQ(shown(Unit::kShare, {1, 0, 0.5, 0.0001, 0.99999}), "100.0 0.0 50.0 <0.1 >99.9 %");
+  EXPECT_EQ(shown(Unit::kShare, {1, 0, 0.5, 0.0001, 0.99999}), "100.0 0 50.0 <0.1 >99.9 %");
   EXPECT_EQ(shown(Unit::kCount, {1'234'567, 2}), "1,234,567 2 ");
   EXPECT_EQ(shown(Unit::kNone, {1'234'567, 0.25}), "1.23457e+06 0.25 ");
   EXPECT_EQ(format_number(std::int64_t{9'007'199'254'740'993}, Unit::kCount, Scale()),
             "9,007,199,254,740,993");
+}
+
+TEST(Numbers, TimesSideBySideShareAUnit) {
+  const auto units = [](const std::vector<std::vector<double>>& columns) {
+    std::vector<Extent> extents;
+    for (const auto& column : columns) extents.emplace_back(column);
+    std::string names;
+    for (const Scale& scale : choose_time_scales(extents, TimeUnit::kAuto)) {
+      (names += names.empty() ? "" : " ") += scale.name;
+    }
+    return names;
+  };
+  // Two of three are in us; 357 ms would be too long there, 4.9 ms and nothing are not.
+  EXPECT_EQ(units({{357e6}, {4.9e6}, {11e3}, {4e3}, {2e3}, {0}}), "ms us us us us us");
+  // A column whose smallest would be lost keeps its own.
+  EXPECT_EQ(units({{5e9}, {7e9}, {12}}), "s s ns");
+  EXPECT_EQ(units({{5e6}, {5e3}}), "us us");
+  EXPECT_EQ(units({}), "");
 }
 
 TEST(Layout, DifferentNamesStayDifferentWhenShortened) {
