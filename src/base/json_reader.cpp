@@ -130,7 +130,7 @@ struct JsonReader::Impl {
   Status finish();
   Status input_ends(std::string_view where);
   Status failed() const;
-  char* scratch_for(std::size_t size);
+  char* scratch_room();
 
   JsonReader& reader;
   ByteStream& stream;
@@ -313,7 +313,7 @@ std::string_view JsonCursor::quoted() {
 // Resolves the escapes of `raw`. Returns where the first invalid one is, or null.
 const char* JsonCursor::decode(std::string_view raw, std::string_view& decoded) {
   JsonReader::Impl& impl = *reader_->impl_;
-  char* const to = impl.scratch_for(raw.size());
+  char* const to = impl.scratch_room();
   char* out = to;
   const char* p = raw.data();
   const char* const end = p + raw.size();
@@ -486,12 +486,11 @@ bool JsonReader::Impl::again(JsonCursor& cursor) {
   return true;
 }
 
-char* JsonReader::Impl::scratch_for(std::size_t size) {
+char* JsonReader::Impl::scratch_room() {
   if (scratch_size < window.capacity()) {
     scratch_size = window.capacity();
     scratch = std::make_unique_for_overwrite<char[]>(scratch_size);
   }
-  static_cast<void>(size);
   return scratch.get() + scratch_used;
 }
 
@@ -514,6 +513,7 @@ Status JsonReader::Impl::report(Reason reason, std::uint64_t offset, std::string
 
 // Reports the problems met on the way, and the fault that ended it.
 Status JsonReader::Impl::deliver(const JsonCursor& cursor) {
+  if (pending.empty() && cursor.state_ != JsonCursor::State::kFault) return {};
   const std::uint64_t start = window.offset_of(window.pos);
   std::vector<Pending> problems = std::exchange(pending, {});
   if (cursor.state_ == JsonCursor::State::kFault) {

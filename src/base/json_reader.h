@@ -231,7 +231,7 @@ inline bool JsonCursor::next_member(std::string_view& key) {
   const char* p = scan::blank_end(p_);
   if (p == unread_) return next_member_slow(key);
   if (*p == ',' && !fresh_) {
-    p = scan::blank_end(p + 1);
+    p = scan::short_blank_end(p + 1);
     if (*p != '"') return next_member_slow(key);
   } else if (*p == '}') {
     leave(p + 1);
@@ -242,10 +242,13 @@ inline bool JsonCursor::next_member(std::string_view& key) {
   const char* const first = p + 1;
   const char* const last = scan::plain_end(first);
   if (*last != '"') return next_member_slow(key);
-  p = scan::blank_end(last + 1);
-  if (*p != ':') return next_member_slow(key);
+  p = last + 1;
+  if (*p != ':') {
+    p = scan::blank_end(p);
+    if (*p != ':') return next_member_slow(key);
+  }
   key = {first, static_cast<std::size_t>(last - first)};
-  p_ = unread_ = scan::blank_end(p + 1);
+  p_ = unread_ = scan::short_blank_end(p + 1);
   fresh_ = false;
   return true;
 }
@@ -254,7 +257,7 @@ inline bool JsonCursor::next_element() {
   const char* p = scan::blank_end(p_);
   if (p == unread_) return next_element_slow();
   if (*p == ',' && !fresh_) {
-    p = scan::blank_end(p + 1);
+    p = scan::short_blank_end(p + 1);
     if (scan::type_of(*p) == JsonType::kEnd) return next_element_slow();
   } else if (*p == ']') {
     leave(p + 1);
@@ -282,14 +285,11 @@ inline std::string_view JsonCursor::string() {
 inline std::string_view JsonCursor::number() {
   const char* const first = p_;
   const char* const whole = first + (*first == '-' ? 1 : 0);
-  const char* p = scan::digits_end(whole);
-  if (p == whole || (*whole == '0' && p != whole + 1)) return number_slow();
-  if (*p == '.') {
-    const char* const fraction = p + 1;
-    p = scan::digits_end(fraction);
-    if (p == fraction) return number_slow();
+  const char* const p = scan::plain_number_end(whole);
+  // A zero in front needs a look at what follows.
+  if (p == nullptr || !scan::ends_scalar(*p) || (*whole == '0' && scan::is_digit(whole[1]))) {
+    return number_slow();
   }
-  if (!scan::ends_scalar(*p)) return number_slow();
   p_ = p;
   return {first, static_cast<std::size_t>(p - first)};
 }

@@ -47,13 +47,21 @@ inline const char* plain_end(const char* p) {
   }
 }
 
-// The first byte that is no digit.
-inline const char* digits_end(const char* p) {
-  for (;; p += 16) {
-    const __m128i v = _mm_sub_epi8(load(p), _mm_set1_epi8('0'));
-    const unsigned digits = mask(_mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(9)), v));
-    if (digits != 0xffff) return p + std::countr_one(digits);
-  }
+// The end of digits, or of digits with a point and digits behind it; null when it is neither or
+// too long for one look.
+inline const char* plain_number_end(const char* p) {
+  const auto digits_at = [p](int i) {
+    const __m128i v = _mm_sub_epi8(load(p + i), _mm_set1_epi8('0'));
+    return mask(_mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(9)), v));
+  };
+  // Both runs of digits come from one look, as looking again would wait for the first.
+  const std::uint32_t digits = digits_at(0) | digits_at(16) << 16;
+  const int whole = std::countr_one(digits);
+  if (whole == 0 || whole == 32) return nullptr;
+  if (p[whole] != '.') return p + whole;
+  const int fraction = std::countr_one(digits >> whole >> 1);
+  if (fraction == 0 || whole + 1 + fraction == 32) return nullptr;
+  return p + whole + 1 + fraction;
 }
 
 // The first byte that is not white space.
@@ -85,9 +93,14 @@ inline const char* plain_end(const char* p) {
   return p;
 }
 
-inline const char* digits_end(const char* p) {
-  while (is_digit(*p)) ++p;
-  return p;
+inline const char* plain_number_end(const char* p) {
+  const char* whole = p;
+  while (is_digit(*whole)) ++whole;
+  if (whole == p) return nullptr;
+  if (*whole != '.') return whole;
+  const char* fraction = whole + 1;
+  while (is_digit(*fraction)) ++fraction;
+  return fraction == whole + 1 ? nullptr : fraction;
 }
 
 inline const char* blank_end(const char* p) {
@@ -96,5 +109,13 @@ inline const char* blank_end(const char* p) {
 }
 
 #endif
+
+// blank_end() where there mostly is one blank or none. Written as branches, which are guessed
+// right nearly always: the next byte can then be looked at before this one has arrived.
+inline const char* short_blank_end(const char* p) {
+  if (static_cast<unsigned char>(p[0]) > ' ') return p;
+  if (p[0] == ' ' && static_cast<unsigned char>(p[1]) > ' ') return p + 1;
+  return blank_end(p);
+}
 
 }  // namespace pasta::base::scan

@@ -66,8 +66,9 @@ std::string format_duration(std::int64_t ns, TimeUnit unit) {
   };
   const TimeScale* chosen = &kTimeScales.front();
   for (const TimeScale& scale : kTimeScales) {
-    const bool fits = unit != TimeUnit::kAuto ? unit == scale.unit
-                                              : scale.digits > 0 && thousandths(scale) >= 1000;
+    // From where the smaller unit would show 1000.000.
+    const std::uint64_t from = power_of_ten(scale.digits) - power_of_ten(scale.digits - 6) / 2;
+    const bool fits = unit == TimeUnit::kAuto ? size >= from : unit == scale.unit;
     if (fits) chosen = &scale;
   }
   const std::string_view sign = ns < 0 ? "-" : "";
