@@ -398,6 +398,7 @@ class ChromeWriter final : public Recorder {
       if (e.range.forward_thread != 0) args.number("Fwd thread id", e.range.forward_thread);
     }
     args.members(arguments(e.range.arguments));
+    backward_arrow(e);
     if ((e.flags & kUnfinished) != 0 && args.empty()) {
       // A begin without an end is what it was.
       Object record = head("B", category, name);
@@ -406,6 +407,41 @@ class ChromeWriter final : public Recorder {
       return write(record);
     }
     complete(e, category, args);
+  }
+
+  // A backward operator lies in the path of its forward operator, which only an arrow can say in
+  // this format: its path is not that of the ranges around it. An arrow more than needed, between
+  // threads that go the same paths, says nothing wrong.
+  void backward_arrow(const Event& e) {
+    if (e.untimed() || static_cast<ScopeDomain>(e.detail) != ScopeDomain::kOperator) return;
+    if (e.scope) {
+      const auto forward = last_of_path_.find(path_key(dictionary_->frame(e.scope)));
+      if (forward != last_of_path_.end() && forward->second.lane != e.lane &&
+          forward->second.end_ns <= e.start_ns) {
+        ++arrow_id_;
+        write_arrow_end("s", forward->second.lane, forward->second.start_ns);
+        write_arrow_end("f", e.lane, e.start_ns);
+      }
+    }
+    last_of_path_[path_key({e.scope, e.name, ScopeDomain::kOperator})] = {e.lane, e.start_ns,
+                                                                          e.end_ns};
+  }
+  void write_arrow_end(std::string_view phase, LaneId lane, std::int64_t at_ns) {
+    Object record = head(phase, "fwdbwd", "fwdbwd");
+    record.number("id", arrow_id_);
+    write_row(record, lane);
+    record.raw("ts", time(at_ns));
+    if (phase == "f") record.string("bp", "e");
+    write(record);
+  }
+  struct Range {
+    LaneId lane;
+    std::int64_t start_ns, end_ns;
+  };
+  using PathKey = std::pair<std::uint64_t, std::uint32_t>;
+  static PathKey path_key(const Frame& frame) {
+    return {std::uint64_t{frame.parent.value} << 32 | frame.name.value,
+            static_cast<std::uint32_t>(frame.domain)};
   }
 
   void async(const Event& e, std::string_view category) {
@@ -583,7 +619,9 @@ class ChromeWriter final : public Recorder {
   bool base_chosen_ = false;
   std::int64_t base_ns_ = 0;
   std::uint64_t async_id_ = 0;
-  std::optional<Memory> memory_;  // not yet written: its totals may follow
+  std::uint64_t arrow_id_ = 0;
+  std::map<PathKey, Range> last_of_path_;  // the last operator of each call path
+  std::optional<Memory> memory_;           // not yet written: its totals may follow
   std::map<DeviceId, std::uint32_t> device_numbers_;
   std::set<std::uint32_t> numbers_taken_;
   std::map<ProcessId, std::string> pids_;
