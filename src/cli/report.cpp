@@ -42,12 +42,19 @@ struct Chosen {
   ToolOptions given;
 };
 
-Result<std::vector<Chosen>> choose_tools(const Settings& settings) {
+Result<std::vector<Chosen>> choose_tools(const Settings& settings, const plugins::ToolList& tools) {
   std::vector<std::string> names = settings.tools;
-  if (names.empty()) names.assign(kDefaultTools.begin(), kDefaultTools.end());
+  if (names.empty()) {
+    names.assign(kDefaultTools.begin(), kDefaultTools.end());
+    // Who names a plug-in wants what it brings.
+    const auto entries = tools.entries();
+    for (std::size_t i = builtin_tools().size(); i < entries.size(); ++i) {
+      names.emplace_back(entries[i]->name);
+    }
+  }
   std::vector<Chosen> chosen;
   for (const std::string& name : names) {
-    auto entry = find_tool(name);
+    auto entry = find_tool(tools, name);
     if (!entry) return tl::unexpected(std::move(entry).error());
     if (std::ranges::find(chosen, *entry, &Chosen::entry) == chosen.end()) {
       chosen.push_back({*entry, {}});
@@ -107,7 +114,9 @@ Status hand_out(const std::vector<std::string>& options, std::vector<Chosen>& ch
 }
 
 Result<int> run(const Settings& settings) {
-  auto chosen = choose_tools(settings);
+  const auto known = tools_of(settings);
+  if (!known) return tl::unexpected(known.error());
+  auto chosen = choose_tools(settings, *known);
   if (!chosen) return tl::unexpected(std::move(chosen).error());
   PASTA_TRY(hand_out(settings.tool_options, *chosen));
   std::vector<std::unique_ptr<Tool>> tools;
@@ -145,15 +154,15 @@ Result<int> run(const Settings& settings) {
 
 }  // namespace
 
-const Verb kReport = {
-    "report",
-    "Analyse traces and print what the tools find",
-    "TRACE",
-    kTraceHelp,
-    false,
-    true,
-    {&kToolRow, &kOptRow, &kFormatRow, &kOutputRow, &kForceRow, &kTopRow, &kTimeUnitRow, &kWidthRow,
-     &kFromRow, &kToRow, &kDeviceRow, &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow},
-    run};
+const Verb kReport = {"report",
+                      "Analyse traces and print what the tools find",
+                      "TRACE",
+                      kTraceHelp,
+                      false,
+                      true,
+                      {&kToolRow, &kOptRow, &kPluginRow, &kFormatRow, &kOutputRow, &kForceRow,
+                       &kTopRow, &kTimeUnitRow, &kWidthRow, &kFromRow, &kToRow, &kDeviceRow,
+                       &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow},
+                      run};
 
 }  // namespace pasta::cli

@@ -9,11 +9,20 @@
 
 namespace pasta::cli {
 
-Result<const ToolEntry*> find_tool(std::string_view name) {
+const OptionRow kPluginRow = {"--plugin", "PASTA_PLUGIN", "FILE",
+                              "Take the tools of this shared library as well", &Settings::plugins};
+
+Result<plugins::ToolList> tools_of(const Settings& settings) {
+  plugins::ToolList tools;
+  for (const std::string& path : settings.plugins) PASTA_TRY(tools.load(path));
+  return tools;
+}
+
+Result<const ToolEntry*> find_tool(const plugins::ToolList& tools, std::string_view name) {
   std::vector<std::string_view> names;
-  for (const ToolEntry& entry : builtin_tools()) {
-    if (entry.name == name) return &entry;
-    names.push_back(entry.name);
+  for (const ToolEntry* entry : tools.entries()) {
+    if (entry->name == name) return entry;
+    names.push_back(entry->name);
   }
   const std::string_view slip = nearest(name, names);
   return fail(ErrorCode::kUsage,

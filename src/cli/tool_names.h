@@ -2,13 +2,21 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
+#include "cli/verb.h"
 #include "pasta/result.h"
 #include "pasta/tool.h"
+#include "plugins/tool_list.h"
 
 namespace pasta::cli {
 
+extern const OptionRow kPluginRow;
+
+// The program's tools and those of the plug-ins that `settings` name.
+Result<plugins::ToolList> tools_of(const Settings& settings);
+
 // kUsage, with the name that was probably meant, when there is no such tool.
-Result<const ToolEntry*> find_tool(std::string_view name);
+Result<const ToolEntry*> find_tool(const plugins::ToolList& tools, std::string_view name);
 
 }  // namespace pasta::cli

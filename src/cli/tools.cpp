@@ -99,13 +99,13 @@ std::string as_json(const ToolEntry& entry) {
 }
 
 Result<int> run(const Settings& settings) {
-  std::vector<const ToolEntry*> entries;
-  if (settings.operands.empty()) {
-    for (const ToolEntry& entry : builtin_tools()) entries.push_back(&entry);
-  } else {
-    auto entry = find_tool(settings.operands[0]);
+  const auto tools = tools_of(settings);
+  if (!tools) return tl::unexpected(tools.error());
+  std::vector<const ToolEntry*> entries = tools->entries();
+  if (!settings.operands.empty()) {
+    auto entry = find_tool(*tools, settings.operands[0]);
     if (!entry) return tl::unexpected(std::move(entry).error());
-    entries.push_back(*entry);
+    entries.assign(1, *entry);
   }
   std::string text;
   if (settings.format == "json") {
@@ -129,7 +129,7 @@ const Verb kTools = {"tools",
                      "Only this tool, with its options",
                      true,
                      false,
-                     {&kFormatRowOfTools},
+                     {&kFormatRowOfTools, &kPluginRow},
                      run};
 
 }  // namespace pasta::cli

@@ -22,6 +22,7 @@ struct Settings {
   std::vector<std::string> operands;
   std::vector<std::string> tools;
   std::vector<std::string> tool_options;  // [TOOL.]NAME=VALUE
+  std::vector<std::string> plugins;       // files
   std::vector<std::string> devices;
   std::vector<std::string> ranks;
   std::vector<std::string> labels;

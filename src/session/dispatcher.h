@@ -12,8 +12,8 @@
 
 namespace pasta::session {
 
-// Tools that want the same kinds share one span: the batch itself when they want all, else one copy
-// of what they want.
+// Tools that want the same kinds share one span: the batch itself when they want all of it, else
+// one copy of what they want.
 class Dispatcher {
  public:
   void add(const ToolEntry& entry, std::unique_ptr<Tool> tool);
@@ -35,10 +35,12 @@ class Dispatcher {
     std::vector<std::size_t> tools;  // indices of entries_
     std::vector<Event> copy;
   };
+  std::span<const Event> select(std::span<const Event> batch, Group& group);
   void note(Entry& entry, Error error);
 
   std::vector<Entry> entries_;
   std::vector<Group> groups_;
+  std::vector<std::uint32_t> wanted_;  // of the batch at hand
   Status status_;
 };
 

@@ -49,7 +49,8 @@ class Merger {
     std::size_t input;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  void push(Key key);
+  void replace_least(std::int64_t end_ns);
+  [[nodiscard]] Key second_least() const;
 
   std::vector<Queue> queues_;
   // Of every input that has not ended, the least key that it can still give; least first.

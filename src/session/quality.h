@@ -33,11 +33,8 @@ class Quality {
   [[nodiscard]] const Problems& problems() const { return problems_; }
 
  private:
-  struct LaneState {
-    bool seen = false;
-    OverlapCounter overlaps;
-  };
-  LaneState& state_of(LaneId lane);
+  void look_closer(const Event& event);
+  void add_lane(LaneId lane);
   void add_device(DeviceId device);
   void check_duplicate(const Event& before, const Event& event);
   [[nodiscard]] std::string place(const Event& event) const;
@@ -49,13 +46,15 @@ class Quality {
   std::uint64_t linked_kernels_ = 0;
   std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();
-  std::vector<LaneState> states_;  // by lane id
+  std::vector<std::uint8_t> lane_seen_;   // by lane id
+  std::vector<OverlapCounter> overlaps_;  // by lane id
   std::vector<LaneId> lanes_;
   std::vector<DeviceId> other_devices_;
   bool tied_ = false;  // the last event ended with the one before it
   TieGroup ties_;
   Event last_{};  // of the span before
   bool any_ = false;
+  std::vector<std::uint32_t> rare_;  // of the span at hand
   Problems problems_;
 };
 

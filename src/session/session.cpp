@@ -121,9 +121,10 @@ Status Session::Impl::start() {
   infos.resize(sources.size());
   const bool direct = sources.size() == 1 && !sources[0].adapter->info().live;
   std::vector<session::MergeInput*> inputs;
-  for (Source& source : sources) {
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    Source& source = sources[i];
     source.sink = std::make_unique<session::SourceSink>(
-        names, blobs, batch_events,
+        names, blobs, qualities[i], batch_events,
         direct ? [this](std::span<const Event> events) { receive(0, events); }
                : session::SourceSink::Receive());
     inputs.push_back(source.sink.get());
@@ -226,7 +227,6 @@ Status Session::Impl::failure() const { return refused ? tools.status() : refuse
 void Session::Impl::receive(std::size_t source, std::span<const Event> events) {
   if (!prepared) refused = prepare();
   if (!refused) return;
-  qualities[source].observe(events);
   record(events, false);
   if (merger && !blobs.empty()) {
     for_each_blob(events, [&](BlobId id) { batch_blobs.push_back(id); });
@@ -253,9 +253,8 @@ void Session::Impl::give_batch() {
 }
 
 void Session::Impl::record(std::span<const Event> events, bool filtered) {
-  if (events.empty()) return;
   for (const Output& output : outputs) {
-    if (output.filtered != filtered) continue;
+    if (output.filtered != filtered || events.empty()) continue;
     if (!blobs.empty()) {
       for_each_blob(events, [&](BlobId id) {
         Status status = output.recorder->record_blob(id, blobs.get(id));

@@ -6,8 +6,13 @@
 
 namespace pasta::session {
 
-SourceSink::SourceSink(Dictionary& dictionary, Blobs& blobs, std::size_t batch, Receive receive)
-    : dictionary_(&dictionary), blobs_(&blobs), batch_(batch), receive_(std::move(receive)) {}
+SourceSink::SourceSink(Dictionary& dictionary, Blobs& blobs, Quality& quality, std::size_t batch,
+                       Receive receive)
+    : dictionary_(&dictionary),
+      blobs_(&blobs),
+      quality_(&quality),
+      batch_(batch),
+      receive_(std::move(receive)) {}
 
 void SourceSink::describe(const SourceInfo& info) {
   const auto held = lock();
@@ -25,6 +30,7 @@ void SourceSink::push(std::span<const Event> events) {
     if (portion.empty()) continue;
     passed_ns_ = portion.back().end_ns;
     if (receive_) {
+      quality_->observe(portion);
       receive_(portion);
     } else {
       waiting_.insert(waiting_.end(), portion.begin(), portion.end());
@@ -73,10 +79,15 @@ std::span<const Event> SourceSink::in_order(std::span<const Event> events) {
 }
 
 SourceSink::State SourceSink::take(std::vector<Event>& events) {
-  const auto held = lock();
-  events.clear();
-  std::swap(events, waiting_);
-  return {passed_ns_, ended_};
+  State state{};
+  {
+    const auto held = lock();
+    events.clear();
+    std::swap(events, waiting_);
+    state = {passed_ns_, ended_};
+  }
+  quality_->observe(events);
+  return state;
 }
 
 void SourceSink::end() {

@@ -9,6 +9,7 @@
 #include "pasta/adapter.h"
 #include "session/blobs.h"
 #include "session/merger.h"
+#include "session/quality.h"
 
 namespace pasta::session {
 
@@ -17,12 +18,13 @@ namespace pasta::session {
 //
 // Direct: events are handed on as they lie, in spans of at most `batch`, on the pushing thread; for
 // one stored source, which then costs no copy and no lock. Otherwise they wait here, under a lock,
-// until the merge takes them.
+// until the merge takes them. `quality` sees what goes on.
 class SourceSink final : public EventSink, public MergeInput {
  public:
   using Receive = std::function<void(std::span<const Event>)>;
   // Direct when `receive` is set.
-  SourceSink(Dictionary& dictionary, Blobs& blobs, std::size_t batch, Receive receive);
+  SourceSink(Dictionary& dictionary, Blobs& blobs, Quality& quality, std::size_t batch,
+             Receive receive);
 
   Dictionary& dictionary() override { return *dictionary_; }
   void describe(const SourceInfo& info) override;
@@ -51,6 +53,7 @@ class SourceSink final : public EventSink, public MergeInput {
 
   Dictionary* dictionary_;
   Blobs* blobs_;
+  Quality* quality_;  // touched by the thread that receives or takes
   std::size_t batch_;
   Receive receive_;
   mutable std::mutex mutex_;
