@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -20,7 +19,7 @@
 #include "pasta/tool.h"
 #include "pasta_version.h"
 #include "plugins/c_view.h"
-#include "plugins/plugin.h"
+#include "plugins/tool_list.h"
 #include "report/render.h"
 
 namespace {
@@ -81,7 +80,7 @@ struct Wanted {
 struct pasta_trace {
   Status open(std::vector<std::string> given_paths, Plan given_plan);
   Status next();
-  Status report(std::span<const char* const> tools);
+  Status report(std::span<const char* const> words);
   Status load(const char* path);
 
   // Calls `act`, which gives a Status, and keeps its error. Nothing is thrown across the border.
@@ -101,7 +100,7 @@ struct pasta_trace {
 
   std::vector<std::string> paths;
   Plan plan;
-  std::deque<plugins::Plugin> plugins;
+  plugins::ToolList tools;
   std::optional<Session> session;
   std::optional<plugins::Lookup> lookup;
   Page page;
@@ -112,7 +111,7 @@ struct pasta_trace {
  private:
   Result<Session> make_session() const;
   Result<const ToolEntry*> find(std::string_view name) const;
-  Result<std::vector<Wanted>> choose(std::span<const char* const> tools) const;
+  Result<std::vector<Wanted>> choose(std::span<const char* const> words) const;
 };
 
 namespace {
@@ -166,38 +165,22 @@ Status pasta_trace::next() {
 
 Status pasta_trace::load(const char* path) {
   if (path == nullptr) return fail(ErrorCode::kUsage, "no path of a plug-in given");
-  auto plugin = plugins::Plugin::load(path);
-  if (!plugin) return tl::unexpected<Error>(std::move(plugin).error());
-  for (const ToolEntry& entry : plugin->entries()) {
-    if (find(entry.name)) {
-      return fail(
-          ErrorCode::kUsage,
-          fmt::format("plug-in {} has a tool {}, but there is one already", path, entry.name));
-    }
-  }
-  plugins.push_back(std::move(*plugin));
-  return {};
+  return tools.load(path);
 }
 
 Result<const ToolEntry*> pasta_trace::find(std::string_view name) const {
   std::string names;
-  const ToolEntry* found = nullptr;
-  const auto look = [&](std::span<const ToolEntry> entries) {
-    for (const ToolEntry& entry : entries) {
-      if (entry.name == name) found = &entry;
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
-    }
-  };
-  look(builtin_tools());
-  for (const plugins::Plugin& plugin : plugins) look(plugin.entries());
-  if (found != nullptr) return found;
+  for (const ToolEntry* entry : tools.entries()) {
+    if (entry->name == name) return entry;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", entry->name);
+  }
   return fail(ErrorCode::kUsage,
               fmt::format("there is no tool \"{}\"; the tools are {}", name, names));
 }
 
-Result<std::vector<Wanted>> pasta_trace::choose(std::span<const char* const> tools) const {
+Result<std::vector<Wanted>> pasta_trace::choose(std::span<const char* const> words) const {
   std::vector<Wanted> wanted;
-  for (const char* word : tools) {
+  for (const char* word : words) {
     if (word == nullptr) return fail(ErrorCode::kUsage, "a tool's name is missing");
     const std::string_view text(word);
     const std::size_t colon = text.find(':');
@@ -218,13 +201,13 @@ Result<std::vector<Wanted>> pasta_trace::choose(std::span<const char* const> too
   return wanted;
 }
 
-Status pasta_trace::report(std::span<const char* const> tools) {
+Status pasta_trace::report(std::span<const char* const> words) {
   json.clear();
   if (std::find(paths.begin(), paths.end(), "-") != paths.end()) {
     return fail(ErrorCode::kUsage,
                 "standard input can be read once only; give a file to have a report of it");
   }
-  const auto wanted = choose(tools);
+  const auto wanted = choose(words);
   if (!wanted) return tl::unexpected<Error>(wanted.error());
   auto made = make_session();
   if (!made) return tl::unexpected<Error>(std::move(made).error());

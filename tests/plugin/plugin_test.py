@@ -85,6 +85,19 @@ class PluginTest(unittest.TestCase):
         part = json.loads(done.stdout)["reports"][0]["parts"][0]
         self.assertEqual(part["rows"], self.counts_by_json(REAL))
 
+    def test_the_program_knows_its_tools(self):
+        named = ["--plugin", self.plugin("count_kernels"), "--plugin", self.plugin("longest_kernel")]
+        listed = run(PROGRAM, "tools", *named)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertIn("count_kernels how often each kernel ran", listed.stdout)
+        page = run(PROGRAM, "tools", "count_kernels", *named).stdout
+        self.assertIn("least", page)
+        # Without --tool they run beside the default ones.
+        done = run(PROGRAM, "report", SMALL, "--format", "json", *named)
+        tools = [report["tool"] for report in json.loads(done.stdout)["reports"]]
+        self.assertEqual(tools, ["summary", "kernels", "count_kernels", "longest_kernel"])
+        self.assertEqual(run(PROGRAM, "report", SMALL, "--plugin", "none.so").returncode, 1)
+
     def test_options_reach_it_and_are_checked(self):
         everything = self.counts_by_json(REAL)
         least = everything[0][1]
