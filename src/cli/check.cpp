@@ -4,6 +4,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/reading.h"
+#include "trace/invariants.h"
 
 namespace pasta::cli {
 namespace {
@@ -15,10 +16,17 @@ Result<int> run(const Settings& settings) {
   if (!traces) return tl::unexpected(std::move(traces).error());
   auto session = make_session(settings, std::move(*traces));
   if (!session) return tl::unexpected(std::move(session).error());
+  auto owned = std::make_unique<trace::InvariantChecker>();
+  const trace::InvariantChecker& checker = *owned;
+  session->add(std::move(owned));
   auto document = read_all(*session, settings.strict);
   if (!document) return tl::unexpected(std::move(document).error());
+  document->reports.push_back(checker.report());
   PASTA_TRY(deliver(*document, settings, *text_options));
-  return completeness(*session, *document);
+  const int code = completeness(*session, *document);
+  if (checker.violations() == 0) return code;
+  say(fmt::format("{} violations of the rules that all tools rely on", checker.violations()));
+  return kNoAnswer;
 }
 
 }  // namespace

@@ -3,16 +3,25 @@
 
 #include "cli/options.h"
 #include "cli/reading.h"
+#include "trace/chrome_writer.h"
 #include "trace/pasta_writer.h"
 
 namespace pasta::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> kTargets = {"pasta"};
-const OptionRow kTargetRow = {"--to",  "PASTA_EXPORT_TO", "FORMAT",
-                              "pasta", &Settings::target, kTargets};
+constexpr std::array<std::string_view, 2> kTargets = {"pasta", "chrome"};
+const OptionRow kTargetRow = {
+    "--to",
+    "PASTA_EXPORT_TO",
+    "FORMAT",
+    "pasta, or chrome for JSON that Perfetto and PyTorch's tools read (PASTA_EXPORT_TO)",
+    &Settings::target,
+    kTargets};
 
 Result<std::unique_ptr<Recorder>> make_writer(const Settings& settings) {
+  if (settings.target == "chrome") {
+    return trace::make_chrome_writer(settings.output, {.overwrite = settings.force});
+  }
   return trace::make_pasta_writer(settings.output, {.overwrite = settings.force});
 }
 
