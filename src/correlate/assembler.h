@@ -23,11 +23,13 @@
 namespace pasta::correlate {
 
 // One end of an arrow between two ranges, bound by place: the range that is open on `lane` at
-// `at_ns` (for device work: the one that starts then).
+// `at_ns` (for device work: the one that starts then). docs/correlation.md has the rules.
 struct FlowEnd {
   enum class Type : std::uint8_t { kLaunch, kForwardBackward };
   Type type = Type::kLaunch;
-  bool source = false;  // the end the arrow leaves from
+  // The end the arrow leaves from. Of a launch arrow the lanes decide, since some sources draw it
+  // the other way round: it leads from a thread to a queue.
+  bool source = false;
   LaneId lane{};
   std::int64_t at_ns = 0;
   std::uint64_t id = 0;

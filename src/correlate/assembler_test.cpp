@@ -566,6 +566,18 @@ TEST_F(AssemblerTest, FoldedPathsAreCounted) {
   EXPECT_EQ(problem_lines(), Lines{"1 frames_folded: "});
 }
 
+// More than the host pass takes at once.
+TEST_F(AssemblerTest, ManyRangesThatStartTogether) {
+  constexpr int kMany = 20000;
+  scope("all", main, 0, kMany + 1);
+  for (int i = 0; i < kMany; ++i) api("call", main, 0, kMany - i, 0);
+  const Lines lines = run(std::uint64_t{1} << 24, 0, 1000);
+  ASSERT_EQ(lines.size(), kMany + 1u);
+  EXPECT_EQ(lines.front(), "api call 0..1 [all]");
+  EXPECT_EQ(lines[kMany - 1], fmt::format("api call 0..{} [all]", kMany));
+  EXPECT_EQ(problem_lines(), Lines{});
+}
+
 // Three threads of random nested ranges with launches, in a file order that has nothing to do with
 // time, through dozens of runs.
 TEST_F(AssemblerTest, ManyEventsComeOutTheSameFromDisk) {
