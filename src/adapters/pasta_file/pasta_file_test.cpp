@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -83,6 +84,47 @@ std::string content(KeepingSink& sink) {
   sink.source.path = "t.txt";
   sink.source.format = "text";
   return as_text(sink);
+}
+
+// The hex dump of docs/format.md, without its notes.
+Bytes documented_file() {
+  std::ifstream page(std::string(PASTA_SOURCE_DIR) + "/docs/format.md");
+  Bytes bytes;
+  for (std::string line; std::getline(page, line);) {
+    if (line.size() < 12 || line.find(": ") != 8) continue;
+    std::size_t offset = 0;
+    if (std::sscanf(line.c_str(), "%8zx:", &offset) != 1) continue;
+    EXPECT_EQ(offset, bytes.size()) << line;
+    unsigned byte = 0;
+    for (std::size_t at = 10; at < line.size() && line[at] != ' '; at += 3) {
+      EXPECT_EQ(std::sscanf(line.c_str() + at, "%2x", &byte), 1) << line;
+      bytes.push_back(static_cast<std::byte>(byte));
+    }
+  }
+  return bytes;
+}
+
+TEST(PastaFile, IsWrittenByteForByteAsDocumented) {
+  KeepingSink sink;
+  Dictionary& d = sink.dictionary_;
+  const ProcessId p = d.process({.native_id = 42});
+  const DeviceId device = d.device({.process = p, .type = DeviceType::kGpu});
+  Event event{};
+  event.kind = Kind::kKernel;
+  event.start_ns = 100;
+  event.end_ns = 130;
+  event.lane = d.lane({.type = LaneType::kQueue, .process = p, .device = device, .native_id = 7});
+  event.name = d.string("gemm");
+  event.kernel = {{24, 1, 1}, {}, 0, 0};
+  const trace::TempFolder folder;
+  const std::string path = folder.file("t.pasta");
+  trace::Uuid uuid;
+  for (std::uint8_t i = 0; i < uuid.size(); ++i) uuid[i] = i;
+  auto writer = trace::make_pasta_writer(path, {.uuid = uuid});
+  ASSERT_TRUE((*writer)->begin(d).has_value());
+  ASSERT_TRUE((*writer)->record(std::span(&event, 1)).has_value());
+  ASSERT_TRUE((*writer)->end({}, {}).has_value());
+  EXPECT_EQ(trace::read_file(path), documented_file());
 }
 
 class RoundTrip : public testing::TestWithParam<std::tuple<std::size_t, bool>> {};

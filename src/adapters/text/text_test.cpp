@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -65,6 +67,17 @@ source path="t.txt" format=text rank=1 world_size=2 first_ns=90
 problem launch_not_seen count=3 first="kernel k at 12 ns"
 )";
   EXPECT_EQ(back_and_forth(kText), kText);
+}
+
+TEST(Text, TheExampleOfTheManualIsReadWhole) {
+  std::ifstream file(std::string(PASTA_SOURCE_DIR) + "/docs/format.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const std::size_t begin = page.find("\npasta-text 1\n");
+  ASSERT_NE(begin, std::string::npos);
+  KeepingSink sink;
+  const Status status = read(page.substr(begin, page.find("\n```", begin) - begin), sink);
+  ASSERT_TRUE(status.has_value()) << status.error().message;
+  EXPECT_EQ(sink.events.size(), 4u);
 }
 
 TEST(Text, IsKindToHands) {
