@@ -103,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto bytes = std::as_bytes(std::span(data, size));
   const std::size_t window = size == 0 ? 1 : 1 + data[0] % 64;
   for (const bool strict : {false, true}) {
-    if (read_all(bytes, window, strict) != read_all(bytes, std::size_t{1} << 20, strict)) {
+    if (read_all(bytes, window, strict) != read_all(bytes, std::size_t{1} << 14, strict)) {
       std::abort();
     }
   }
