@@ -10,20 +10,19 @@ namespace pasta::cli {
 namespace {
 
 Result<int> run(const Settings& settings) {
-  const auto text_options = text_options_of(settings);
-  if (!text_options) return tl::unexpected(text_options.error());
-  auto traces = open_traces(settings);
-  if (!traces) return tl::unexpected(std::move(traces).error());
-  auto session = make_session(settings, std::move(*traces));
-  if (!session) return tl::unexpected(std::move(session).error());
+  auto destination = Destination::open(settings);
+  if (!destination) return tl::unexpected(std::move(destination).error());
+  auto reading = open_traces(settings);
+  if (!reading) return tl::unexpected(std::move(reading).error());
+  Session& session = reading->session;
   auto owned = std::make_unique<trace::InvariantChecker>();
   const trace::InvariantChecker& checker = *owned;
-  session->add(std::move(owned));
-  auto document = read_all(*session, settings.strict);
+  session.add(std::move(owned));
+  auto document = read_all(session, settings.strict);
   if (!document) return tl::unexpected(std::move(document).error());
   document->reports.push_back(checker.report());
-  PASTA_TRY(deliver(*document, settings, *text_options));
-  const int code = completeness(*session, *document);
+  PASTA_TRY(destination->write(*document));
+  const int code = completeness(session, *document);
   if (checker.violations() == 0) return code;
   say(fmt::format("{} violations of the rules that all tools rely on", checker.violations()));
   return kNoAnswer;

@@ -14,7 +14,6 @@
 
 #include "cli/options.h"
 #include "pasta/quality.h"
-#include "trace/output_file.h"
 
 namespace pasta::cli {
 namespace {
@@ -102,33 +101,33 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-Status deliver(std::string_view text, const Settings& settings) {
-  if (settings.output == "-") return print(text);
-  auto file = trace::OutputFile::open(settings.output, {.overwrite = settings.force});
-  if (!file) return tl::unexpected(std::move(file).error());
-  PASTA_TRY(file->write(text));
-  return file->close();
-}
-
-Result<report::TextOptions> text_options_of(const Settings& settings) {
+Result<Destination> Destination::open(const Settings& settings) {
   const auto width = width_of(settings);
   if (!width) return tl::unexpected(width.error());
   const auto rows = number_of("top", settings.top, 0);
   if (!rows) return tl::unexpected(rows.error());
-  report::TextOptions options;
-  options.width = *width;
-  options.colour = colour_wanted(settings);
-  options.time_unit = time_unit_of(settings.time_unit);
-  options.max_rows = static_cast<std::size_t>(*rows);
-  options.explain = explain;
-  return options;
+  Destination destination;
+  destination.format_ = settings.format;
+  destination.text_.width = *width;
+  destination.text_.colour = colour_wanted(settings);
+  destination.text_.time_unit = time_unit_of(settings.time_unit);
+  destination.text_.max_rows = static_cast<std::size_t>(*rows);
+  destination.text_.explain = explain;
+  if (settings.output != "-") {
+    auto file = trace::OutputFile::open(settings.output, {.overwrite = settings.force});
+    if (!file) return tl::unexpected(std::move(file).error());
+    destination.file_.emplace(std::move(*file));
+  }
+  return destination;
 }
 
-Status deliver(const Document& document, const Settings& settings,
-               const report::TextOptions& text_options) {
-  if (settings.format == "json") return deliver(report::render_json(document), settings);
-  if (settings.format == "csv") return deliver(report::render_csv(document), settings);
-  return deliver(report::render_text(document, text_options), settings);
+Status Destination::write(const Document& document) {
+  const std::string text = format_ == "json"  ? report::render_json(document)
+                           : format_ == "csv" ? report::render_csv(document)
+                                              : report::render_text(document, text_);
+  if (!file_) return print(text);
+  PASTA_TRY(file_->write(text));
+  return file_->close();
 }
 
 }  // namespace pasta::cli

@@ -1,6 +1,7 @@
 // The terminal: the only place of PASTA that prints.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "pasta/report.h"
 #include "pasta/result.h"
 #include "report/render.h"
+#include "trace/output_file.h"
 
 namespace pasta::cli {
 
@@ -22,12 +24,18 @@ int exit_code(const Error& error);
 // The candidate that `word` is most likely a slip of, or "".
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-// Width, colour and the like of text: as the settings say, else as the terminal is.
-Result<report::TextOptions> text_options_of(const Settings& settings);
-// The document in the format and to the place that the settings ask for.
-Status deliver(const Document& document, const Settings& settings,
-               const report::TextOptions& text_options);
-// To a file or standard output, as `settings.output` and `settings.force` say.
-Status deliver(std::string_view text, const Settings& settings);
+// Where an answer goes and how it looks there. Made before anything is read, so that what is wrong
+// with it is said at once.
+class Destination {
+ public:
+  static Result<Destination> open(const Settings& settings);
+  // Once.
+  Status write(const Document& document);
+
+ private:
+  std::string format_;
+  report::TextOptions text_;
+  std::optional<trace::OutputFile> file_;  // none: standard output
+};
 
 }  // namespace pasta::cli

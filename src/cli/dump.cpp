@@ -7,16 +7,15 @@ namespace pasta::cli {
 namespace {
 
 Result<int> run(const Settings& settings) {
-  auto traces = open_traces(settings);
-  if (!traces) return tl::unexpected(std::move(traces).error());
-  auto session = make_session(settings, std::move(*traces));
-  if (!session) return tl::unexpected(std::move(session).error());
+  auto reading = open_traces(settings);
+  if (!reading) return tl::unexpected(std::move(reading).error());
+  Session& session = reading->session;
   auto writer = trace::make_text_writer(settings.output, {.overwrite = settings.force});
   if (!writer) return tl::unexpected(std::move(writer).error());
-  session->add(std::move(*writer), true);
-  auto document = read_all(*session, settings.strict);
+  session.add(std::move(*writer), true);
+  auto document = read_all(session, settings.strict);
   if (!document) return tl::unexpected(std::move(document).error());
-  return completeness(*session, *document);
+  return completeness(session, *document);
 }
 
 }  // namespace

@@ -26,16 +26,15 @@ Result<std::unique_ptr<Recorder>> make_writer(const Settings& settings) {
 }
 
 Result<int> run(const Settings& settings) {
-  auto traces = open_traces(settings);
-  if (!traces) return tl::unexpected(std::move(traces).error());
-  auto session = make_session(settings, std::move(*traces));
-  if (!session) return tl::unexpected(std::move(session).error());
+  auto reading = open_traces(settings);
+  if (!reading) return tl::unexpected(std::move(reading).error());
+  Session& session = reading->session;
   auto writer = make_writer(settings);
   if (!writer) return tl::unexpected(std::move(writer).error());
-  session->add(std::move(*writer), true);
-  auto document = read_all(*session, settings.strict);
+  session.add(std::move(*writer), true);
+  auto document = read_all(session, settings.strict);
   if (!document) return tl::unexpected(std::move(document).error());
-  return completeness(*session, *document);
+  return completeness(session, *document);
 }
 
 }  // namespace

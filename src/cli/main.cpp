@@ -98,9 +98,11 @@ int run_verb(const Verb& verb, std::vector<std::string> words) {
   CLI::App app{std::string(verb.help), fmt::format("pastaprof {}", verb.name)};
   app.set_version_flag("--version", std::string(kVersion));
   app.allow_extras();
-  CLI::Option* operands = app.add_option(verb.operand, settings.operands, verb.operand_help);
-  operands->required(!verb.operand_optional)->option_text(" ");
-  if (!verb.operand_repeats) operands->expected(0, 1);
+  std::string single;
+  CLI::Option* operand = verb.operand_repeats
+                             ? app.add_option(verb.operand, settings.operands, verb.operand_help)
+                             : app.add_option(verb.operand, single, verb.operand_help);
+  operand->required(!verb.operand_optional)->option_text(" ");
   for (const OptionRow* row : verb.options) add_option(app, *row, settings);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
@@ -112,8 +114,10 @@ int run_verb(const Verb& verb, std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     return wrong_usage(verb, error.what());
   }
-  const auto remaining = app.remaining();
-  if (!remaining.empty()) return wrong_usage(verb, unexpected(app, remaining[0]));
+  std::vector<std::string> superfluous = app.remaining();
+  std::erase(superfluous, "--");  // which CLI11 leaves there after it has obeyed it
+  if (!superfluous.empty()) return wrong_usage(verb, unexpected(app, superfluous[0]));
+  if (!single.empty()) settings.operands.push_back(single);
   const auto code = verb.run(settings);
   if (code) return *code;
   say(code.error().message);

@@ -10,7 +10,11 @@
 
 namespace pasta::cli {
 
-Result<std::vector<std::unique_ptr<Adapter>>> open_traces(const Settings& settings) {
+Result<Reading> open_traces(const Settings& settings) {
+  auto plan = plan_of(settings);
+  if (!plan) return tl::unexpected(std::move(plan).error());
+  auto filter = filter_of(settings);
+  if (!filter) return tl::unexpected(std::move(filter).error());
   const auto& paths = settings.operands;
   if (!settings.labels.empty() && settings.labels.size() != paths.size()) {
     return fail(ErrorCode::kUsage, fmt::format("{} --label for {} traces; give one for each, in "
@@ -20,34 +24,22 @@ Result<std::vector<std::unique_ptr<Adapter>>> open_traces(const Settings& settin
   if (std::count(paths.begin(), paths.end(), "-") > 1) {
     return fail(ErrorCode::kUsage, "standard input (-) can be read only once");
   }
-  std::vector<std::unique_ptr<Adapter>> traces;
-  for (const std::string& path : paths) {
-    auto trace = open_source(path);
-    if (!trace) return tl::unexpected(std::move(trace).error());
-    traces.push_back(std::move(*trace));
-  }
-  return traces;
-}
 
-Result<Session> make_session(const Settings& settings,
-                             std::vector<std::unique_ptr<Adapter>> traces) {
-  auto plan = plan_of(settings);
-  if (!plan) return tl::unexpected(std::move(plan).error());
-  auto filter = filter_of(settings);
-  if (!filter) return tl::unexpected(std::move(filter).error());
-  // All sources share the budget.
-  plan->memory_budget_bytes /= std::max<std::size_t>(traces.size(), 1);
-  Session session(std::move(*plan));
-  session.filter(std::move(*filter));
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    session.add(std::move(traces[i]), settings.labels.empty() ? "" : settings.labels[i]);
+  plan->memory_budget_bytes /= paths.size();  // all sources share it
+  Reading reading{Session(std::move(*plan)), {}};
+  reading.session.filter(std::move(*filter));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    auto trace = open_source(paths[i]);
+    if (!trace) return tl::unexpected(std::move(trace).error());
+    reading.provided = reading.provided | (*trace)->info().provides;
+    reading.session.add(std::move(*trace), settings.labels.empty() ? "" : settings.labels[i]);
   }
-  return session;
+  return reading;
 }
 
 Result<Document> read_all(Session& session, bool strict) {
   PASTA_TRY(session.start());
-  std::string said;
+  std::vector<std::string> stops;
   for (;;) {
     auto more = session.pump();
     if (more) {
@@ -55,10 +47,12 @@ Result<Document> read_all(Session& session, bool strict) {
       continue;
     }
     if (strict) return tl::unexpected(std::move(more).error());
-    said = more.error().message;
-    say(said);
+    stops.push_back(more.error().message);
   }
-  return session.finish();
+  auto document = session.finish();
+  // Else the error of finish() says it all.
+  if (document) std::for_each(stops.begin(), stops.end(), say);
+  return document;
 }
 
 int completeness(const Session& session, const Document& document) {

@@ -10,13 +10,14 @@
 
 namespace pasta::cli {
 
-// An adapter for each operand, in their order.
-Result<std::vector<std::unique_ptr<Adapter>>> open_traces(const Settings& settings);
+struct Reading {
+  Session session;
+  KindSet provided;  // by any of its sources
+};
 
-// A session over `traces` with plan, filter and labels as the settings say; tools and recorders are
-// still to be added.
-Result<Session> make_session(const Settings& settings,
-                             std::vector<std::unique_ptr<Adapter>> traces);
+// A session over all operands with plan, filter and labels as the settings say; tools and recorders
+// are still to be added. Wrong usage is found before a file is touched.
+Result<Reading> open_traces(const Settings& settings);
 
 // Reads all sources to their ends. What stops one of them is said, and the answer is about what was
 // read before; in strict mode it is the error.

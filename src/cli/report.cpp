@@ -127,29 +127,26 @@ Result<int> run(const Settings& settings) {
     if (!tool) return tl::unexpected(std::move(tool).error());
     tools.push_back(std::move(*tool));
   }
-  const auto text_options = text_options_of(settings);
-  if (!text_options) return tl::unexpected(text_options.error());
+  auto destination = Destination::open(settings);
+  if (!destination) return tl::unexpected(std::move(destination).error());
 
-  auto traces = open_traces(settings);
-  if (!traces) return tl::unexpected(std::move(traces).error());
-  KindSet provided;
-  for (const auto& trace : *traces) provided = provided | trace->info().provides;
-  auto session = make_session(settings, std::move(*traces));
-  if (!session) return tl::unexpected(std::move(session).error());
+  auto reading = open_traces(settings);
+  if (!reading) return tl::unexpected(std::move(reading).error());
+  Session& session = reading->session;
   for (std::size_t i = 0; i < tools.size(); ++i) {
     const ToolEntry& entry = *(*chosen)[i].entry;
     // Only what was asked for by name is refused when it cannot be had.
-    if (settings.tools.empty() && !provided.contains(entry.needs)) {
+    if (settings.tools.empty() && !reading->provided.contains(entry.needs)) {
       say(fmt::format("left out tool {}: the trace's format cannot give what it needs",
                       entry.name));
       continue;
     }
-    session->add(entry, std::move(tools[i]));
+    session.add(entry, std::move(tools[i]));
   }
-  auto document = read_all(*session, settings.strict);
+  auto document = read_all(session, settings.strict);
   if (!document) return tl::unexpected(std::move(document).error());
-  PASTA_TRY(deliver(*document, settings, *text_options));
-  return completeness(*session, *document);
+  PASTA_TRY(destination->write(*document));
+  return completeness(session, *document);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "cli/console.h"
+#include "cli/options.h"
 #include "cli/tool_names.h"
 #include "pasta/tool.h"
 

@@ -1,0 +1,553 @@
+#!/usr/bin/env python3
+"""The command line from outside: options, exit codes, refusals, files, pipes, environment.
+
+    cli_test.py [--pastaprof PATH] [--source DIR] [unittest arguments]
+"""
+
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import fcntl
+import unittest
+
+PROGRAM = os.environ.get("PASTAPROF")
+SOURCE = pathlib.Path(os.environ.get("PASTA_SOURCE_DIR") or pathlib.Path(__file__).resolve().parents[2])
+
+COMPLETE, NO_ANSWER, WRONG_USAGE, INCOMPLETE = 0, 1, 2, 3
+
+
+def row(name, cat, ts, dur, pid=1, tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def trace(rank=None, device=0, scale=1):
+    """A launch and its kernel, a copy, a second kernel: 100 us from start to end."""
+    document = {"schemaVersion": 1, "traceEvents": [
+        row("cudaLaunchKernel", "cuda_runtime", 1000, 10, correlation=1),
+        row("gemm", "kernel", 1020, 30 * scale, 0, 7, device=device, stream=7, correlation=1),
+        row("Memcpy HtoD", "gpu_memcpy", 1060, 10, 0, 7, device=device, stream=7, correlation=2, bytes=64),
+        row("relu", "kernel", 1080, 20, 0, 7, device=device, stream=7, correlation=3),
+    ]}
+    if rank is not None:
+        document["distributedInfo"] = {"rank": rank, "world_size": 2}
+        document["baseTimeNanoseconds"] = 10**18
+    return json.dumps(document)
+
+
+BROKEN_RECORD = trace().replace('"name": "relu"', '"name": "re"lu"')
+TRUNCATED = trace()[:-60]
+REPAIRED = trace().replace("}}]", "}},]")
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.trace = self.file("trace.json", trace())
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def run_it(self, *words, code=COMPLETE, stdin=b"", environment=None, **more):
+        """Runs the program in the folder of the test; returns standard output and error."""
+        done = subprocess.run(
+            [PROGRAM, *map(str, words)], input=stdin, capture_output=True, cwd=self.folder, timeout=60,
+            env={"PATH": os.environ.get("PATH", ""), **self.inherited(), **(environment or {})}, **more)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        self.assertEqual(done.returncode, code, f"{words}\n{out}\n{err}")
+        return out, err
+
+    @staticmethod
+    def inherited():
+        """What a sanitizer or a coverage build needs; nothing of PASTA's own."""
+        return {k: v for k, v in os.environ.items()
+                if k.endswith("SAN_OPTIONS") or k.startswith("GCOV") or k == "LD_LIBRARY_PATH"}
+
+    def answer(self, *words, **more):
+        return json.loads(self.run_it("report", "--format", "json", *words, **more)[0])
+
+    def table(self, document, tool, table):
+        for report in document["reports"]:
+            for part in report["parts"]:
+                if report["tool"] == tool and part.get("id") == table:
+                    names = [column["name"] for column in part["columns"]]
+                    return [dict(zip(names, cells)) for cells in part["rows"]]
+        self.fail(f"no table {tool}.{table}")
+
+    def kernel_names(self, *words, **more):
+        document = self.answer("--tool", "kernels", *words, **more)
+        return {line["name"] for line in self.table(document, "kernels", "kernels")}
+
+
+class WholeProgram(CommandLine):
+    def test_help_and_version_everywhere(self):
+        out, err = self.run_it("--help")
+        self.assertEqual(err, "")
+        verbs = re.findall(r"^  ([a-z]+) ", out, re.MULTILINE)
+        self.assertEqual(verbs, ["report", "tools", "dump", "check", "export"])
+        self.assertEqual(self.run_it("-h")[0], out)
+        version = self.run_it("--version")[0]
+        self.assertRegex(version, r"\Apastaprof \d+\.\d+\.\d+ \([0-9a-f]{12}|unknown commit\)\n\Z")
+        for verb in verbs:
+            self.assertIn(f"pastaprof {verb}", self.run_it(verb, "--help")[0])
+            self.assertEqual(self.run_it(verb, "--version")[0], version)
+
+    def test_nothing_said_is_wrong_usage_with_the_help(self):
+        out, err = self.run_it(code=WRONG_USAGE)
+        self.assertEqual(out, "")
+        self.assertIn("report TRACE...", err)
+
+    def test_slips_get_the_nearest_name(self):
+        for words, wanted in [(["reprot"], "report"), (["dmup"], "dump"), (["exprot"], "export"),
+                              (["report", "--tool", "kernel", "trace.json"], "kernels"),
+                              (["tools", "sumary"], "summary"),
+                              (["report", "--fromat", "json", "trace.json"], "--format"),
+                              (["dump", "--stict", "trace.json"], "--strict")]:
+            out, err = self.run_it(*words, code=WRONG_USAGE)
+            self.assertEqual(out, "")
+            self.assertIn(f"did you mean {wanted}?", err)
+
+    def test_what_is_far_from_all_names_gets_the_list(self):
+        self.assertIn("the verbs are report, tools, dump, check, export", self.run_it("xyzzyxyzzy", code=WRONG_USAGE)[1])
+        self.assertIn("summary, kernels", self.run_it("tools", "xyzzyxyzzy", code=WRONG_USAGE)[1])
+
+    def test_a_file_in_place_of_a_verb(self):
+        self.assertIn("did you mean: pastaprof report trace.json", self.run_it("trace.json", code=WRONG_USAGE)[1])
+
+    def test_missing_and_superfluous_operands(self):
+        for verb in ["report", "dump", "check", "export"]:
+            self.assertIn("TRACE is required", self.run_it(verb, code=WRONG_USAGE)[1])
+        self.assertIn("one argument too many", self.run_it("tools", "summary", "kernels", code=WRONG_USAGE)[1])
+
+    def test_an_option_without_its_value(self):
+        self.assertIn("--format", self.run_it("report", "trace.json", "--format", code=WRONG_USAGE)[1])
+
+    def test_two_dashes_end_the_options(self):
+        self.file("--odd.json", trace())
+        self.run_it("report", "--", "--odd.json")
+
+
+class Report(CommandLine):
+    def test_a_complete_answer(self):
+        out, err = self.run_it("report", self.trace)
+        self.assertEqual(err, "")
+        self.assertIn("gemm", out)
+        self.assertNotIn("\x1b", out)
+        device, = self.table(self.answer(self.trace), "summary", "devices")
+        self.assertEqual((device["device"], device["span"], device["busy"]), ("0", 80_000, 60_000))
+
+    def test_formats(self):
+        self.assertEqual(self.run_it("report", self.trace, "--format", "table"), self.run_it("report", self.trace))
+        self.assertEqual([r["tool"] for r in self.answer(self.trace)["reports"]], ["summary", "kernels"])
+        out = self.run_it("report", self.trace, "--format=csv", "--tool=kernels")[0]
+        lines = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual({line["name"]: line["total"] for line in lines}, {"gemm": "30000", "relu": "20000"})
+        self.assertIn("it is one of text, table, json, csv",
+                      self.run_it("report", self.trace, "--format", "xml", code=WRONG_USAGE)[1])
+
+    def test_tools_are_named_repeated_or_listed_and_run_once(self):
+        for words in [["--tool", "kernels,summary"], ["-t", "kernels", "--tool=summary"],
+                      ["--tool", "kernels", "--tool", "kernels,summary"]]:
+            self.assertEqual([r["tool"] for r in self.answer(*words, self.trace)["reports"]], ["kernels", "summary"])
+
+    def test_a_tool_gives_the_same_alone_and_beside(self):
+        both = {r["tool"]: r for r in self.answer(self.trace)["reports"]}
+        for name, report in both.items():
+            self.assertEqual(self.answer("--tool", name, self.trace)["reports"], [report])
+
+    def test_options_of_tools(self):
+        by_class = self.table(self.answer(self.trace, "--opt", "kernels.group=class"), "kernels", "kernels")
+        self.assertEqual(by_class, self.table(self.answer(self.trace, "--opt", "group=class"), "kernels", "kernels"))
+        self.assertIn("gemm", {line["class"] for line in by_class})
+        for option, wanted in [("group=fruit", "one of name, short, class, operator"),
+                               ("fruit=1", "kernels.group"), ("kernels.fruit=1", "its options are"),
+                               ("group", "[TOOL.]NAME=VALUE"), ("=x", "[TOOL.]NAME=VALUE"),
+                               ("memory.group=name", "the tools are summary, kernels")]:
+            out, err = self.run_it("report", self.trace, "--opt", option, code=WRONG_USAGE)
+            self.assertIn(wanted, err)
+            self.assertEqual(out, "")
+
+    def test_top_cuts_text_and_says_so_and_leaves_data_alone(self):
+        out = self.run_it("report", self.trace, "--tool", "kernels", "--top", "1")[0]
+        self.assertIn("gemm", out)
+        self.assertNotIn("relu", out)
+        self.assertIn("1 more row", out)
+        self.assertEqual(self.kernel_names(self.trace, "--top", "1"), {"gemm", "relu"})
+        self.assertIn("relu", self.run_it("report", self.trace, "--tool", "kernels", "--top", "0")[0])
+        for value in ["-1", "many", "1.5", ""]:
+            self.run_it("report", self.trace, f"--top={value}", code=WRONG_USAGE)
+
+    def test_time_unit(self):
+        for unit, compute in [("ns", "50,000 ns"), ("us", "50.00 us"), ("ms", "0.050 ms"), ("s", "<0.001 s")]:
+            out = self.run_it("report", self.trace, "--tool", "summary", "--timeunit", unit)[0]
+            self.assertRegex(out, rf"compute +{compute}\n")
+        self.run_it("report", self.trace, "--timeunit", "fortnight", code=WRONG_USAGE)
+
+    def test_width(self):
+        self.file("long.json", trace().replace("gemm", "g" * 300))
+        for width in [60, 100]:
+            out = self.run_it("report", "long.json", "--width", width)[0]
+            self.assertLessEqual(max(map(len, out.splitlines())), width)
+        out = self.run_it("report", "long.json", environment={"COLUMNS": "70"})[0]
+        self.assertLessEqual(max(map(len, out.splitlines())), 70)
+        out = self.run_it("report", "long.json")[0]
+        self.assertEqual(max(map(len, out.splitlines())), 120)
+        self.run_it("report", "long.json", "--width", "0", code=WRONG_USAGE)
+
+    def test_several_sources(self):
+        self.file("r0.json", trace(0))
+        self.file("r1.json", trace(1, device=1, scale=2))
+        document = self.answer("r1.json", "r0.json")
+        self.assertEqual([s["label"] for s in document["trace"]["sources"]], ["rank 1", "rank 0"])
+        self.assertEqual({d["device"] for d in self.table(document, "summary", "devices")},
+                         {"rank 0 gpu 0", "rank 1 gpu 1"})
+        gemm, = [k for k in self.table(document, "kernels", "kernels") if k["name"] == "gemm"]
+        self.assertEqual((gemm["calls"], gemm["total"]), (2, 90_000))
+
+    def test_same_rank_is_refused_unless_labelled(self):
+        self.file("a.json", trace(0))
+        self.file("b.json", trace(0))
+        out, err = self.run_it("report", "a.json", "b.json", code=WRONG_USAGE)
+        self.assertEqual(out, "")
+        self.assertEqual(err.count("\n"), 1, err)
+        for word in ["a.json", "b.json", "rank 0", "--label"]:
+            self.assertIn(word, err)
+        document = self.answer("a.json", "b.json", "--label", "old", "--label", "new")
+        self.assertEqual({d["device"] for d in self.table(document, "summary", "devices")}, {"old gpu 0", "new gpu 0"})
+        self.assertEqual(document, self.answer("a.json", "b.json", "--label=old,new"))
+        self.assertIn("one for each", self.run_it("report", "a.json", "b.json", "--label", "old", code=WRONG_USAGE)[1])
+        self.run_it("report", "a.json", "b.json", "--label", "x,x", code=WRONG_USAGE)
+
+    def test_the_same_file_twice_is_refused(self):
+        self.assertIn("given twice", self.run_it("report", self.trace, self.trace, code=WRONG_USAGE)[1])
+
+    def test_clocks_that_cannot_be_compared_are_said(self):
+        self.file("based.json", trace(0))
+        self.file("unbased.json", trace())
+        document = self.answer("based.json", "unbased.json")
+        self.assertIsNone(document["trace"]["span_ns"])
+        note, = [p for p in document["trace"]["quality"]["problems"] if p["reason"] == "clock_unaligned"]
+        self.assertEqual(note["source"], "unbased.json")
+
+
+class Filters(CommandLine):
+    def test_times(self):
+        for words, names in [(["--from", "50us"], {"relu"}), (["--to", "50us"], {"gemm"}),
+                             (["--until", "20us"], set()), (["--to", "20001ns"], {"gemm"}),
+                             (["--from", "20us", "--to", "80us"], {"gemm"}),
+                             (["--from", "0.02ms", "--to", "0.080001ms"], {"gemm", "relu"}),
+                             (["--from", "@1080000"], {"relu"}), (["--to", "@1080000"], {"gemm"})]:
+            self.assertEqual(self.kernel_names(self.trace, *words), names, words)
+
+    def test_the_filter_is_said_and_the_quality_is_of_all(self):
+        document = self.answer(self.trace, "--from", "50us")
+        self.assertIn("50 us", document["trace"]["filter"])
+        self.assertEqual(document["trace"]["events"]["kernel"], 2)
+        self.assertIn("50 us", self.run_it("report", self.trace, "--from", "50us")[0])
+
+    def test_times_that_make_no_sense(self):
+        for words in [["--from", "soon"], ["--from", "10 parsec"], ["--from", "@1.5"], ["--from", "@"],
+                      ["--from", "1ms", "--to", "@5"], ["--from", "5ms", "--to", "5ms"]]:
+            out, err = self.run_it("report", "nowhere.json", *words, code=WRONG_USAGE)
+            self.assertEqual(out, "")
+            self.assertIn("--", err)
+
+    def test_device_and_rank(self):
+        self.file("r0.json", trace(0))
+        self.file("r1.json", trace(1, device=1).replace("relu", "tanh"))
+        both = ["r0.json", "r1.json"]
+        self.assertEqual(self.kernel_names(*both, "--device", "1"), {"gemm", "tanh"})
+        self.assertEqual(self.kernel_names(*both, "--device", "rank 0 gpu 0"), {"gemm", "relu"})
+        self.assertEqual(self.kernel_names(*both, "--device", "0,1"), {"gemm", "relu", "tanh"})
+        self.assertEqual(self.kernel_names(*both, "--rank", "1"), {"gemm", "tanh"})
+        self.assertEqual(self.kernel_names(*both, "--rank", "1", "--rank=0"), {"gemm", "relu", "tanh"})
+        self.assertEqual(self.kernel_names(self.trace, "--rank", "0"), {"gemm", "relu"})
+
+    def test_what_is_not_there_is_refused(self):
+        out, err = self.run_it("report", self.trace, "--device", "5", code=WRONG_USAGE)
+        self.assertEqual(out, "")
+        self.assertIn("devices with work: 0", err)
+        self.assertIn("rank 3", self.run_it("report", self.trace, "--rank", "3", code=WRONG_USAGE)[1])
+        for value in ["x", "-1", "1.5"]:
+            self.run_it("report", self.trace, f"--rank={value}", code=WRONG_USAGE)
+
+    def test_dump_and_export_write_what_passes(self):
+        out = self.run_it("dump", self.trace, "--from", "50us")[0]
+        self.assertIn('"relu"', out)
+        self.assertNotIn('"gemm"', out)
+        self.run_it("export", self.trace, "--until", "50us", "-o", "part.pasta")
+        self.assertEqual(self.kernel_names("part.pasta"), {"gemm"})
+
+
+class Losses(CommandLine):
+    def test_a_dropped_event_gives_3_and_says_which(self):
+        broken = self.file("broken.json", BROKEN_RECORD)
+        out, err = self.run_it("report", broken, "--format", "json", code=INCOMPLETE)
+        self.assertIn("not complete: 1 ", err)
+        self.assertGreaterEqual(json.loads(out)["trace"]["quality"]["lost"], 1)
+        for verb in ["dump", "check"]:
+            self.run_it(verb, broken, code=INCOMPLETE)
+        self.run_it("export", broken, "-o", "kept.pasta", code=INCOMPLETE)
+
+    def test_a_cut_file_gives_what_came_before(self):
+        self.assertEqual(self.kernel_names(self.file("cut.json", TRUNCATED), code=INCOMPLETE), {"gemm"})
+
+    def test_a_repaired_comma_is_no_loss(self):
+        out, err = self.run_it("report", self.file("comma.json", REPAIRED), "--format", "json")
+        self.assertEqual(err, "")
+        self.assertIn("comma_repaired", out)
+
+    def test_strict_fails_at_the_first_and_answers_nothing(self):
+        for text in [BROKEN_RECORD, TRUNCATED, REPAIRED]:
+            path = self.file("bad.json", text)
+            for verb in ["report", "dump", "check"]:
+                out, err = self.run_it(verb, path, "--strict", code=NO_ANSWER)
+                self.assertRegex(err, r"bad\.json: .*byte \d+|bad\.json.*\d")
+                if verb != "dump":
+                    self.assertEqual(out, "")
+        self.run_it("report", self.trace, "--strict")
+
+    def test_no_answer(self):
+        self.file("empty.json", "")
+        self.file("prose.txt", "Dear diary")
+        for name in ["nowhere.json", "empty.json", "prose.txt", "."]:
+            for verb in ["report", "dump", "check", "export"]:
+                out, err = self.run_it(verb, name, code=NO_ANSWER)
+                self.assertEqual(out, "")
+                self.assertIn(name, err)
+
+    def test_check(self):
+        out, err = self.run_it("check", self.trace)
+        self.assertEqual(err, "")
+        report, = json.loads(self.run_it("check", self.trace, "--format", "json")[0])["reports"]
+        laws = next(p for p in report["parts"] if p.get("id") == "invariants")
+        column = [c["name"] for c in laws["columns"]].index("violations")
+        self.assertTrue(laws["rows"])
+        self.assertEqual({line[column] for line in laws["rows"]}, {0})
+
+    def test_check_finds_a_violation(self):
+        # A kernel that says it is linked to a launch that is not there.
+        text = self.run_it("dump", self.trace)[0]
+        self.file("lie.txt", re.sub(r"^api .*\n", "", text, flags=re.MULTILINE))
+        out, err = self.run_it("check", "lie.txt", code=NO_ANSWER)
+        self.assertIn("violations", err)
+        self.assertIn("linked device work has its launch", out)
+
+
+class Files(CommandLine):
+    def test_output_is_never_overwritten_without_force(self):
+        for verb in ["report", "dump", "export", "check"]:
+            path = self.folder / f"{verb}.out"
+            out, err = self.run_it(verb, self.trace, "-o", path)
+            self.assertEqual((out, err), ("", ""))
+            first = path.read_bytes()
+            self.assertTrue(first)
+            path.write_text("precious")
+            out, err = self.run_it(verb, self.trace, "--output", path, code=WRONG_USAGE)
+            self.assertIn(path.name, err)
+            self.assertEqual(path.read_text(), "precious")
+            self.run_it(verb, self.trace, "-o", path, "-f")
+            self.assertEqual(len(path.read_bytes()), len(first))
+            path.write_text("precious")
+            self.run_it(verb, self.trace, "-o", path, "--force")
+            self.assertNotEqual(path.read_bytes(), b"precious")
+
+    def test_an_existing_output_is_refused_before_reading(self):
+        self.file("there", "precious")
+        for verb in ["report", "check"]:
+            self.assertIn("there", self.run_it(verb, "nowhere.json", "-o", "there", code=WRONG_USAGE)[1])
+
+    def test_a_failure_leaves_nothing_behind(self):
+        self.file("bad.json", BROKEN_RECORD)
+        before = set(self.folder.iterdir())
+        for verb in ["report", "dump", "export", "check"]:
+            self.run_it(verb, "bad.json", "--strict", "-o", "new", code=NO_ANSWER)
+            self.assertEqual(set(self.folder.iterdir()), before)
+
+    def test_a_folder_that_is_not_there(self):
+        for verb in ["report", "dump", "export", "check"]:
+            self.run_it(verb, self.trace, "-o", "no/such/folder", code=NO_ANSWER)
+
+    def test_a_full_disk_is_no_answer(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        for verb in ["report", "dump", "check", "tools"]:
+            words = [PROGRAM, verb] + ([] if verb == "tools" else [str(self.trace)])
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, NO_ANSWER, verb)
+            self.assertIn(b"No space left", done.stderr)
+
+    def test_there_and_back(self):
+        direct = self.answer(self.trace)
+        for target, name in [("pasta", "t.pasta"), ("chrome", "t.json")]:
+            self.run_it("export", self.trace, "--to", target, "-o", name)
+            self.assertEqual(self.answer(name)["reports"], direct["reports"])
+            self.assertEqual(self.answer(name)["trace"]["events"], direct["trace"]["events"])
+        self.file("t.txt", self.run_it("dump", self.trace)[0])
+        self.assertEqual(self.answer("t.txt")["reports"], direct["reports"])
+        self.assertIn("pasta, chrome", self.run_it("export", self.trace, "--to", "wax", code=WRONG_USAGE)[1])
+
+    def test_export_merges(self):
+        self.file("r0.json", trace(0))
+        self.file("r1.json", trace(1, device=1))
+        self.run_it("export", "r0.json", "r1.json", "-o", "job.pasta")
+        devices = lambda document: [
+            {k: v for k, v in line.items() if k != "device"} for line in self.table(document, "summary", "devices")]
+        self.assertEqual(devices(self.answer("job.pasta")), devices(self.answer("r0.json", "r1.json")))
+
+    def test_memory(self):
+        self.assertEqual(self.answer(self.trace, "--memory", "64KiB"), self.answer(self.trace))
+        self.assertIn("--memory", self.run_it("report", self.trace, "--memory", "lots", code=WRONG_USAGE)[1])
+
+
+class Pipes(CommandLine):
+    def test_standard_input(self):
+        for data in [trace().encode(), gzip.compress(trace().encode())]:
+            document = self.answer("-", stdin=data)
+            self.assertEqual(document["reports"], self.answer(self.trace)["reports"])
+            self.assertEqual(document["trace"]["sources"][0]["path"], "-")
+        self.assertIn("only once", self.run_it("report", "-", "-", code=WRONG_USAGE)[1])
+        self.run_it("report", "-", code=NO_ANSWER)
+
+    def test_standard_output_by_name(self):
+        self.assertEqual(self.run_it("report", self.trace, "-o", "-"), self.run_it("report", self.trace))
+        out = self.run_it("export", self.trace, "--to", "chrome", "-o", "-")[0]
+        self.assertIn("traceEvents", json.loads(out))
+
+    def test_chain(self):
+        exported = subprocess.run([PROGRAM, "export", str(self.trace)], capture_output=True, timeout=60, check=True)
+        self.assertEqual(self.answer("-", stdin=exported.stdout)["reports"], self.answer(self.trace)["reports"])
+
+    def test_a_closed_pipe_ends_quietly(self):
+        rows = [row(f"operator number {i}", "cpu_op", i * 10, 5) for i in range(20_000)]
+        self.file("many.json", json.dumps({"traceEvents": rows}))
+        for words in [["dump", "many.json"], ["export", "many.json", "--to", "chrome"]]:
+            process = subprocess.Popen([PROGRAM, *words], cwd=self.folder, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            process.stdout.read(100)
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+            process.stderr.close()
+            self.assertNotEqual(process.wait(timeout=60), 0)
+
+
+class Terminal(CommandLine):
+    def on_terminal(self, *words, columns=72, **environment):
+        """What the program writes to a terminal of that width."""
+        primary, secondary = pty.openpty()
+        fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=secondary, stderr=subprocess.PIPE,
+                                   cwd=self.folder, env={"TERM": "xterm", **self.inherited(), **environment})
+        os.close(secondary)
+        text = b""
+        while True:
+            try:
+                part = os.read(primary, 65536)
+            except OSError:  # how Linux says that the other side is closed
+                break
+            if not part:
+                break
+            text += part
+        os.close(primary)
+        process.stderr.close()
+        self.assertEqual(process.wait(timeout=60), COMPLETE)
+        return text.decode()
+
+    def test_width_and_colour_are_the_terminals(self):
+        text = self.on_terminal("report", self.trace)
+        self.assertIn("\x1b[", text)
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+        self.assertEqual(max(map(len, plain.splitlines())), 72)
+
+    def test_colour_only_where_it_is_wanted(self):
+        self.assertNotIn("\x1b", self.on_terminal("report", self.trace, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.on_terminal("report", self.trace, TERM="dumb"))
+        self.assertIn("\x1b", self.on_terminal("report", self.trace, NO_COLOR=""))
+        self.on_terminal("report", self.trace, "-o", "colourless.txt")
+        self.assertNotIn("\x1b", (self.folder / "colourless.txt").read_text())
+
+
+class Environment(CommandLine):
+    def test_every_option_has_a_variable(self):
+        cases = {"PASTA_TOOL": ("kernels", ["--tool", "kernels"]),
+                 "PASTA_OPT": ("kernels.group=class", ["--opt", "kernels.group=class"]),
+                 "PASTA_FROM": ("50us", ["--from", "50us"]),
+                 "PASTA_TO": ("50us", ["--to", "50us"]),
+                 "PASTA_DEVICE": ("0", ["--device", "0"]),
+                 "PASTA_RANK": ("0", ["--rank", "0"]),
+                 "PASTA_LABEL": ("mine", ["--label", "mine"]),
+                 "PASTA_FORMAT": ("csv", ["--format", "csv"]),
+                 "PASTA_TOP": ("1", ["--top", "1"]),
+                 "PASTA_TIMEUNIT": ("s", ["--timeunit", "s"]),
+                 "PASTA_WIDTH": ("60", ["--width", "60"]),
+                 "PASTA_MEMORY": ("1MiB", ["--memory", "1MiB"])}
+        for variable, (value, words) in cases.items():
+            self.assertEqual(self.run_it("report", self.trace, environment={variable: value}),
+                             self.run_it("report", self.trace, *words), variable)
+        self.run_it("report", self.file("comma.json", REPAIRED), environment={"PASTA_STRICT": "1"}, code=NO_ANSWER)
+        self.run_it("report", "comma.json", environment={"PASTA_STRICT": "0"})
+        self.run_it("report", self.trace, environment={"PASTA_OUTPUT": "out.txt"})
+        self.run_it("report", self.trace, environment={"PASTA_OUTPUT": "out.txt"}, code=WRONG_USAGE)
+        self.run_it("report", self.trace, environment={"PASTA_OUTPUT": "out.txt", "PASTA_FORCE": "1"})
+        out = self.run_it("export", self.trace, environment={"PASTA_EXPORT_TO": "chrome"})[0]
+        self.assertIn("traceEvents", out)
+
+    def test_the_command_line_counts_more(self):
+        out = self.run_it("report", self.trace, "--format", "json", environment={"PASTA_FORMAT": "csv"})[0]
+        json.loads(out)
+        self.assertEqual(self.kernel_names(self.trace, "--to", "50us", environment={"PASTA_TO": "1us"}), {"gemm"})
+
+    def test_a_wrong_value_is_wrong_usage(self):
+        for variable in ["PASTA_FORMAT", "PASTA_TOP", "PASTA_FROM", "PASTA_RANK", "PASTA_MEMORY", "PASTA_TIMEUNIT",
+                         "PASTA_WIDTH", "PASTA_TOOL", "PASTA_OPT"]:
+            self.run_it("report", self.trace, environment={variable: "nonsense"}, code=WRONG_USAGE)
+
+
+class Tools(CommandLine):
+    def test_list_page_and_json_agree(self):
+        listed = self.run_it("tools")[0]
+        described = json.loads(self.run_it("tools", "--format", "json")[0])["tools"]
+        self.assertEqual([line.split()[0] for line in listed.splitlines()], [tool["name"] for tool in described])
+        for tool in described:
+            page = self.run_it("tools", tool["name"])[0]
+            for text in [tool["help"], *tool["needs"], *[o["name"] for o in tool["options"]],
+                         *[choice for o in tool["options"] for choice in o["choices"]]]:
+                self.assertIn(text, page)
+            one = json.loads(self.run_it("tools", tool["name"], "--format", "json")[0])
+            self.assertEqual(one, {"tools": [tool]})
+        self.run_it("tools", "--format", "csv", code=WRONG_USAGE)
+
+    def test_plugins_that_are_none(self):
+        self.file("plugin.so", "not a library")
+        for verb in [["tools"], ["report", self.trace]]:
+            self.assertIn("plugin.so", self.run_it(*verb, "--plugin", "./plugin.so", code=NO_ANSWER)[1])
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    for option in ["--pastaprof", "--source"]:
+        if option in words:
+            at = words.index(option)
+            value = pathlib.Path(words[at + 1]).resolve()
+            del words[at:at + 2]
+            if option == "--pastaprof":
+                PROGRAM = str(value)
+            else:
+                SOURCE = value
+    if not PROGRAM:
+        sys.exit("say where the program is: --pastaprof PATH, or PASTAPROF in the environment")
+    unittest.main(argv=[sys.argv[0], *words])
