@@ -39,7 +39,7 @@ bool JsonWindow::more() {
   }
   const std::size_t room = capacity_ - kept;
   auto got = stream_.read(std::as_writable_bytes(std::span(begin_ + kept, room)));
-  if (!got) error_ = std::move(got).error();
+  if (!got) error_ = got.error();
   const std::size_t fresh = error_ ? 0 : *got;
   at_end_ = fresh < room;
   pos = begin_;

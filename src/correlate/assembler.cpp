@@ -191,7 +191,8 @@ Status Assembler::Impl::shift_and_sort_again() {
     for (Event& event : std::span(batch).first(*n)) {
       link(event);
       const std::string place = event.untimed() ? std::string() : where(event);
-      if (!shift(event)) problems.add(Reason::kTimeOutOfRange, [&] { return place; });
+      if (!shift(event))
+        problems.add(Reason::kTimeOutOfRange, [&]() -> const std::string& { return place; });
       if (!event.untimed()) first = std::min(first, event.start_ns);
       PASTA_TRY(shifted.add(event));
     }

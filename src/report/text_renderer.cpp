@@ -109,7 +109,7 @@ class TextRenderer {
       const auto known = std::find_if(models.begin(), models.end(),
                                       [&](const auto& one) { return one.first == model; });
       if (known == models.end()) {
-        models.push_back({std::move(model), {clean(device.id)}});
+        models.emplace_back(std::move(model), std::vector{clean(device.id)});
       } else {
         known->second.push_back(clean(device.id));
       }
