@@ -1,5 +1,6 @@
 // Every tool of the program: adding one touches its own folder and this list.
 #include "pasta/tool.h"
+#include "tools/idle/idle.h"
 #include "tools/kernels/kernels.h"
 #include "tools/summary/summary.h"
 
@@ -9,6 +10,7 @@ std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
       tools::kSummary,
       tools::kKernels,
+      tools::kIdle,
   };
   return kTools;
 }
