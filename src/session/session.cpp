@@ -95,6 +95,7 @@ struct Session::Impl final : Context {
   std::int64_t origin = kNoTime;
   bool one_clock = true;
   bool prepared = false;
+  std::optional<Error> unreadable;  // why the first source that gave nothing gave nothing
   Status refused;     // the sources cannot stand beside each other, or a recorder failed
   bool told = false;  // that failure() is not empty
 };
@@ -217,8 +218,10 @@ Result<bool> Session::Impl::pump_merge() {
 }
 
 void Session::Impl::end_with(std::size_t source, const Error& error) {
-  sources[source].sink->report({Reason::kTruncated, 1, error.message});
-  sources[source].sink->end();
+  session::SourceSink& sink = *sources[source].sink;
+  if (!sink.described() && !unreadable) unreadable = error;
+  sink.report({Reason::kTruncated, 1, error.message});
+  sink.end();
 }
 
 Status Session::Impl::failure() const { return refused ? tools.status() : refused; }
@@ -273,6 +276,12 @@ Result<Document> Session::Impl::finish() {
     if (!status && !source.sink->ended()) end_with(i, status.error());
     source.sink->end();
   }
+  // A source that ended before it said what it is gave nothing; when none said it, there is no
+  // answer.
+  if (unreadable && std::none_of(sources.begin(), sources.end(),
+                                 [](const Source& source) { return source.sink->described(); })) {
+    return tl::unexpected<Error>(*unreadable);
+  }
   if (!prepared) refused = prepare();
   if (merger && failure()) {
     while (const auto step = merger->next()) receive(step->input, step->run);
@@ -288,8 +297,13 @@ Result<Document> Session::Impl::finish() {
   document.trace = session::summarize(names, infos, qualities, problems, one_clock, labels);
   document.trace.filter = wanted.describe();
   document.reports = std::move(*reports);
+  // Of a stored trace the session observes again what it observed here, so only what the adapters
+  // knew is recorded.
   std::vector<std::vector<Problem>> lists;
-  for (const Problems& list : problems) lists.emplace_back(list.list().begin(), list.list().end());
+  for (const Source& source : sources) {
+    const Problems& reported = source.sink->problems();
+    lists.emplace_back(reported.list().begin(), reported.list().end());
+  }
   for (const Output& output : outputs) PASTA_TRY(output.recorder->end(infos, lists));
   return document;
 }

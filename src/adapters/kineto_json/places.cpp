@@ -139,7 +139,7 @@ LaneId Places::queue_lane(const Record& record) {
   return recent(key, [&] {
     Lane lane;
     lane.type = LaneType::kQueue;
-    lane.process = file_process_;
+    lane.process = legacy ? process(pid) : file_process_;
     lane.device = device(ordinal);
     lane.context = context;
     lane.native_id = stream;

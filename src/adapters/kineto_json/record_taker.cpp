@@ -24,6 +24,14 @@ std::uint32_t small_arg(const Record& record, Arg arg) {
   return value <= 0xffffffff ? static_cast<std::uint32_t>(value) : 0;
 }
 
+// 5 for "5.0" and "5e0", as programs write that keep all numbers as floating point.
+bool whole_number(std::string_view text, std::uint64_t& value) {
+  std::int64_t exact = 0;
+  if (base::parse_decimal(text, 0, exact) != base::DecimalStatus::kExact || exact < 0) return false;
+  value = static_cast<std::uint64_t>(exact);
+  return true;
+}
+
 std::optional<std::int64_t> signed_arg(const Record& record, Arg arg) {
   std::int64_t value = 0;
   if (!record.has(arg) ||
@@ -129,7 +137,12 @@ Result<RecordTaker::Times> RecordTaker::instant(const Record& record) {
 
 Result<RecordTaker::Times> RecordTaker::range(const Record& record) {
   auto times = instant(record);
-  if (!times || !times->usable() || record.duration.empty()) return times;
+  if (!times || !times->usable()) return times;
+  if (record.duration.empty()) {
+    PASTA_TRY(
+        note(Reason::kUntimed, [&] { return fmt::format("\"{}\" has no dur", record.name); }));
+    return Times{};
+  }
   auto duration = time(record.duration, "dur");
   if (!duration) return tl::unexpected(std::move(duration).error());
   if (*duration == kNoTime) return Times{};
@@ -227,7 +240,7 @@ Result<std::uint64_t> RecordTaker::correlation(const Record& record) {
   std::uint64_t id = 0;
   // A negative id is how some versions say none.
   if (text.empty() || text.starts_with('-')) return 0;
-  if (!base::parse_unsigned(text, id)) {
+  if (!base::parse_unsigned(text, id) && !whole_number(text, id)) {
     PASTA_TRY(note(Reason::kUnreadableNumber,
                    [&] { return fmt::format("correlation is \"{}\"", text.substr(0, 40)); }));
     return 0;
