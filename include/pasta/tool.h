@@ -89,6 +89,19 @@ class ToolMaker {
   const void* holder_ = nullptr;
 };
 
+// What a tool reported of one rank's trace.
+struct RankReport {
+  std::string label;         // tells it apart in tables: "rank 3"
+  std::int64_t untimed = 0;  // events of its trace that have no times
+  Report report;             // devices are called as in a session over all ranks ("rank 3 gpu 0")
+};
+
+// Makes the job's report of those of its ranks, so that they can be analysed apart: whatever is
+// known in it equals the report of one session over all their traces; what cannot be had from
+// reports (a median of medians) is unknown. Fails with kBadInput when the reports do not fit
+// together.
+using JoinFunction = Result<Report> (*)(std::span<const RankReport> ranks);
+
 // One line of src/tools/builtin.cpp.
 struct ToolEntry {
   std::string_view name;
@@ -96,6 +109,7 @@ struct ToolEntry {
   KindSet needs;  // without any of these in the trace, the tool cannot answer
   std::span<const OptionInfo> options;
   ToolMaker make;
+  JoinFunction join = nullptr;  // none: reports of ranks do not join
 };
 std::span<const ToolEntry> builtin_tools();
 

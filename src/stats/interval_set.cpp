@@ -44,11 +44,13 @@ std::uint64_t get(const std::vector<std::uint8_t>& bytes, std::size_t& at) {
 
 }  // namespace
 
-void IntervalSet::add(std::int64_t begin, std::int64_t end) {
-  if (begin >= end) return;
+std::int64_t IntervalSet::add(std::int64_t begin, std::int64_t end) {
+  if (begin >= end) return 0;
   assert(open_.empty() || open_.back().end <= end);
+  std::uint64_t swallowed = 0;
   while (!open_.empty() && open_.back().end >= begin) {
     begin = std::min(begin, open_.back().begin);
+    swallowed += distance(open_.back().begin, open_.back().end);
     open_.pop_back();
     // The newest pieces must be open, since only they can be compared: below here whole blocks are
     // swallowed, and the one that is cut becomes open again.
@@ -59,12 +61,15 @@ void IntervalSet::add(std::int64_t begin, std::int64_t end) {
         std::int64_t at = block.begin;
         Interval piece;
         while (decode(block, byte, at, piece)) open_.push_back(piece);
+      } else {
+        swallowed += block.length;
       }
       drop_newest_block();
     }
   }
   open_.push_back({begin, end});
   if (open_.size() == 2 * kBlockPieces) freeze();
+  return saturate(distance(begin, end) - swallowed);
 }
 
 std::int64_t IntervalSet::length() const {

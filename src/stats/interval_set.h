@@ -20,7 +20,8 @@ struct Interval {
 class IntervalSet {
  public:
   // `end` must not be less than the end of any earlier call's; empty intervals change nothing.
-  void add(std::int64_t begin, std::int64_t end);
+  // Returns by how much the union grew, at most the largest int64.
+  std::int64_t add(std::int64_t begin, std::int64_t end);
   [[nodiscard]] std::int64_t length() const;  // sum of the pieces, at most the largest int64
   [[nodiscard]] std::size_t pieces() const { return frozen_pieces_ + open_.size(); }
   [[nodiscard]] bool empty() const { return pieces() == 0; }

@@ -2,6 +2,8 @@
 #include "pasta/tool.h"
 #include "tools/idle/idle.h"
 #include "tools/kernels/kernels.h"
+#include "tools/operators/operators.h"
+#include "tools/overlap/overlap.h"
 #include "tools/summary/summary.h"
 
 namespace pasta {
@@ -10,6 +12,8 @@ std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
       tools::kSummary,
       tools::kKernels,
+      tools::kOperators,
+      tools::kOverlap,
       tools::kIdle,
   };
   return kTools;

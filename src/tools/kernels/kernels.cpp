@@ -12,6 +12,7 @@
 #include "tools/common/kernel_class.h"
 #include "tools/common/memo.h"
 #include "tools/common/saturate.h"
+#include "tools/kernels/join.h"
 
 namespace pasta::tools {
 namespace {
@@ -200,6 +201,7 @@ constinit const ToolEntry kKernels = {
     .help = "which kernels the time went to: calls, total, mean, quantiles and class of each",
     .needs = Kind::kKernel,
     .options = kOptions,
-    .make = make};
+    .make = make,
+    .join = kernels::join};
 
 }  // namespace pasta::tools

@@ -9,6 +9,7 @@
 #include "tools/common/memo.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
+#include "tools/summary/join.h"
 
 namespace pasta::tools {
 namespace {
@@ -258,6 +259,7 @@ constinit const ToolEntry kSummary = {
         "memory traffic, and what of it overlapped",
     .needs = kDeviceWork,
     .options = {},
-    .make = make};
+    .make = make,
+    .join = summary::join};
 
 }  // namespace pasta::tools
