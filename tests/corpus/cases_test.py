@@ -249,7 +249,7 @@ class Collected(Case):
         (row,) = report.kernels
         self.assertEqual([row[name] for name in ("calls", "total", "mean", "median", "min", "max")],
                          [2, 30000, 30000, 30000, 30000, 30000])
-        self.assertEqual(report.trace["span_ns"], 40000)
+        self.assertEqual(report.trace["span_ns"], 50000)
 
     def test_23_overlap_on_one_stream(self):
         report = self.report(CASES / "23-overlap-same-stream.json", COMPLETE, {"queue_overlap": 2},
@@ -289,7 +289,7 @@ class Collected(Case):
     def test_30_same_rank_twice(self):
         paths = [CASES / "30-same-rank-a.json", CASES / "30-same-rank-b.json"]
         run = Run(["report", *paths, "--format", "json"])
-        if run.code == REFUSED:
+        if run.code in (REFUSED, WRONG_USAGE):
             for path in paths:
                 self.assertIn(path.name, run.err)
         else:
@@ -562,7 +562,7 @@ class MadeHere(Case):
         # The plain meaning or a counted absence; never another number.
         for text, ns in (("+10", 10000), ("010", 10000), (".5", 500), ("5.", 5000),
                          ("1e1", 10000), ("1E+1", 10000), ("10.0e-1", 1000), ("-0", 0)):
-            path = self.file(trace(kernel("k", "0", text)))
+            path = self.file(trace(kernel("k", "1", text)))
             report = Report(path)
             total = self.device(report)["kernel_sum"]
             self.assertTrue(total == ns or (total == 0 and report.code == LOSSY),
@@ -571,7 +571,7 @@ class MadeHere(Case):
             path = self.file(trace(kernel("bad", "0", text), kernel("good", "20", "4")))
             report = Report(path)
             self.assertEqual(report.code, LOSSY, f"{text}: {report.quality['problems']}")
-            self.assertEqual(sum(row["total"] for row in report.kernels), 4000, text)
+            self.assertEqual(sum(row["total"] or 0 for row in report.kernels), 4000, text)
 
     def test_numbers_in_strings(self):
         path = self.file(trace(kernel("k", '"1.5e3"', '" 2.5 "')))
@@ -608,12 +608,18 @@ class MadeHere(Case):
                          (2, 4000, 4000))
 
     def test_times_are_missing(self):
-        for record in (kernel("bad", None), kernel("bad", "10", None), kernel("bad", None, None),
-                       kernel("bad", "null"), kernel("bad", "true"), kernel("bad", "{}"),
-                       kernel("bad", "[1]", "5"), kernel("bad", '""'), kernel("bad", "10", '"x"')):
-            path = self.file(trace(record, kernel("good", "20", "4")))
-            report = self.report(path, LOSSY, None, {"kernel": 2})
-            self.assertEqual(sum(row["total"] for row in report.kernels), 4000, record)
+        absent = [kernel("bad", None), kernel("bad", "10", None), kernel("bad", None, None),
+                  kernel("bad", '""'), kernel("bad", "{}"), kernel("bad", "[1]", "5")]
+        unreadable = [kernel("bad", "null"), kernel("bad", "true"), kernel("bad", '"x"'),
+                      kernel("bad", "10", "null"), kernel("bad", "10", '"x"')]
+        for records, code, problems in ((absent, COMPLETE, {"untimed": 1}),
+                                        (unreadable, LOSSY, {"unreadable_number": 1})):
+            for record in records:
+                path = self.file(trace(record, kernel("good", "20", "4")))
+                report = self.report(path, code, problems, {"kernel": 2})
+                self.assertEqual(report.quality["untimed"], 1, record)
+                device = self.device(report)
+                self.assertEqual((device["kernel_sum"], device["span"]), (4000, 4000), record)
 
     def test_ids_of_every_type(self):
         for pid in (None, "null", "{}", "[1,2]", "1.5", "true", '""', '"a b"', "-1", "1e3",
@@ -662,10 +668,9 @@ class MadeHere(Case):
         for record in ("17", '"text"', "null", "[1,2]", "true", "[]"):
             path = self.file(trace(x("a"), record, x("b")))
             self.report(path, LOSSY, {"not_an_event": 1}, {"scope": 2})
-        path = self.file(trace(x("a"), "{}", x("b")))
-        report = Report(path)
-        self.assertEqual(report.events, {"scope": 2})
-        self.assertTrue(report.problems())
+        # Some writers begin with an empty record, to have a comma before each that follows.
+        path = self.file(trace("{}", x("a"), x("b")))
+        self.report(path, COMPLETE, {}, {"scope": 2})
 
     def test_a_phase_that_does_not_exist(self):
         path = self.file(trace(x("a"), x("b", ph='"Z"'), x("c", ph="null"), x("d", ph=None)))
@@ -678,8 +683,9 @@ class MadeHere(Case):
         self.assertEqual(report.events, {"scope": 1})
 
     def test_duplicate_rows(self):
+        # Equal ranges of a thread are one inside the other, which is no fault.
         path = self.file(trace(x("a"), x("a"), kernel("k"), kernel("k")))
-        report = self.report(path, COMPLETE, {"duplicate": 2, "queue_overlap": 1},
+        report = self.report(path, COMPLETE, {"duplicate": 1, "queue_overlap": 1},
                              {"scope": 2, "kernel": 2})
         self.assertEqual(self.device(report)["kernels"], 2)
 
@@ -718,22 +724,28 @@ class MadeHere(Case):
         self.assertTrue(report.events == {"scope": 2} or report.code == LOSSY, report.events)
 
     def test_after_the_end(self):
-        for tail in ("garbage", "}", "]", '{"traceEvents":[' + x("c") + "]}", "\0\0\0"):
+        for tail in ("garbage", "}", "]", '{"traceEvents":[' + x("c") + "]}", "\0x"):
             path = self.file(trace(x("a"), x("b")) + tail)
             report = self.report(path, LOSSY, {"trailing_data": 1}, {"scope": 2})
-            self.assert_offset(report.first("trailing_data"), len(trace(x("a"), x("b"))))
+            end = len(trace(x("a"), x("b")))
+            self.assert_offset(report.first("trailing_data"), end, end + 1)
+
+    def test_zeros_after_the_end_are_padding(self):
+        path = self.file(trace(x("a"), x("b")) + "\0" * 512)
+        self.report(path, COMPLETE, {}, {"scope": 2})
 
     def test_the_last_bracket_is_missing(self):
-        # The array form may end so by its own rules, but nobody can tell that from a cut.
-        for text in ("[" + x("a") + "," + x("b"), "[" + x("a") + ",\n" + x("b") + ",\n",
-                     '{"traceEvents":[' + x("a") + "," + x("b") + "]",
+        # The array form may end so by its own rules; the object form may not.
+        for text in ("[" + x("a") + "," + x("b"), "[" + x("a") + ",\n" + x("b") + ",\n"):
+            self.report(self.file(text), COMPLETE, {}, {"scope": 2})
+        for text in ('{"traceEvents":[' + x("a") + "," + x("b") + "]",
                      '{"traceEvents":[' + x("a") + "," + x("b")):
             report = self.report(self.file(text), LOSSY, {"truncated": 1}, {"scope": 2})
             self.assert_offset(report.first("truncated"), len(text.rstrip()), len(text))
 
     def test_begin_and_end(self):
         records = [x("o", "10", None, ph='"B"'), x("i", "20", None, ph='"B"'), x("x", "21", "2"),
-                   x("other", "25", None, ph='"E"'), x("o", "30", None, ph='"E"'),
+                   x("i", "25", None, ph='"E"').replace('"name":"i",', ""), x("o", "30", None, ph='"E"'),
                    x("far", "15", None, ph='"B"', tid="2"), x("far", "40", None, ph='"E"', tid="2")]
         path = self.file(trace(*records))
         report = Report(path)
@@ -743,6 +755,13 @@ class MadeHere(Case):
                                  "far": (15000, 40000)})
         paths = {e.name: e.path for e in dump.events(path)}
         self.assertEqual(paths["x"], ["o", "i"])
+
+    def test_an_end_of_another_name_ends_nothing(self):
+        path = self.file(trace(x("a", "10", None, ph='"B"'), x("b", "20", None, ph='"E"'),
+                               x("a", "30", None, ph='"E"')))
+        self.report(path, LOSSY, {"end_without_begin": 1}, {"scope": 1})
+        (event,) = dump.events(path)
+        self.assertEqual((event.start, event.end), (10000, 30000))
 
     def test_instants_and_counters(self):
         path = self.file(trace(
@@ -807,7 +826,7 @@ class MadeHere(Case):
             self.refused(self.file(encoded, "wide.json"), "wide.json", "UTF-16")
 
     def test_gzip(self):
-        text = trace(*(x(f"n{n}", str(n)) for n in range(50))).encode()
+        text = trace(*(x(f"n{n}", str(10 * n)) for n in range(50))).encode()
         third = len(text) // 3
         members = (gzip.compress(text[:third]) + gzip.compress(text[third:2 * third])
                    + gzip.compress(text[2 * third:]))
@@ -820,7 +839,7 @@ class MadeHere(Case):
         self.refused(self.file(gzip.compress(b""), "t.gz"), "empty")
 
     def test_gzip_that_is_damaged(self):
-        text = trace(*(x(f"n{n}", str(n)) for n in range(50))).encode()
+        text = trace(*(x(f"n{n}", str(10 * n)) for n in range(50))).encode()
         whole = gzip.compress(text, mtime=0)
         report = Report(self.file(whole + b"garbage", "t.gz"))
         self.assertEqual((report.code, report.events), (LOSSY, {"scope": 50}))
@@ -833,6 +852,11 @@ class MadeHere(Case):
         for at in range(12, len(whole) - 8, 7):
             flipped = bytearray(whole)
             flipped[at] ^= 0x10
+            try:
+                if gzip.decompress(bytes(flipped)) == text:
+                    continue  # a bit that means nothing
+            except (OSError, EOFError, zlib.error):
+                pass
             run = Run(["report", self.file(bytes(flipped), "t.gz")])
             self.assertIn(run.code, (REFUSED, LOSSY), f"bit flipped in byte {at}")
 
