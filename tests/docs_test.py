@@ -61,7 +61,9 @@ def run_block(script):
         (place / "bin" / "pastaprof").symlink_to(PROGRAM)
         (place / "run").mkdir()
         (place / "run" / "tests").symlink_to(ROOT / "tests")
-        return subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", script], cwd=place / "run", text=True,
+        # Without pipefail: a program whose reader has seen enough (head) ends with a signal or not, as
+        # the race between them goes.
+        return subprocess.run(["bash", "-eu", "-c", script], cwd=place / "run", text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
                               env={**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}"})
 
