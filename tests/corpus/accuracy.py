@@ -371,6 +371,8 @@ def tracelens_lines(corpus):
                     " of what is recomputed" if part == "True" else "")
                 yield tracelens_line(file, f"{quantity}, ns", own[key] if part != "True" else None,
                                      theirs, ruled[key], rules, len(work))
+        if (expected / "coll_analysis.csv").exists():
+            yield from tracelens_collectives(file, read_csv(expected / "coll_analysis.csv"), linked)
         if (expected / "kernel_summary.csv").exists():
             yield from tracelens_kernels(file, read_csv(expected / "kernel_summary.csv"), report,
                                          work)
@@ -410,6 +412,24 @@ def tracelens_times(rows, report):
         "total_comm": times["communication"][0],
         "total_memcpy": times["copy"][0],
     }
+
+
+def tracelens_collectives(file, rows, linked):
+    """Calls and total time by what a communication kernel exchanges; from the events, since no
+    table of a report shows them yet."""
+    own = collections.defaultdict(list)
+    for event in linked:
+        if event.collective:
+            c = event.collective
+            own[(c["name"], c["element_type"], c["in_elements"])].append(event.duration)
+    for row in rows:
+        elements = str(int(float(row["In msg nelems"])))
+        found = own[(row["Collective name"], row["dtype"], elements)]
+        what = f"{row['Collective name']} of {elements} x {row['dtype']}"
+        yield Line(file, f"calls of {what}", "not shown", row["operation_count"], ["linked"],
+                   len(found))
+        yield Line(file, f"total of {what}, us", "not shown", f"{float(row['dur_sum']):.3f}",
+                   ["linked"], f"{sum(found) / 1000:.3f}")
 
 
 def tracelens_kernels(file, rows, report, work):

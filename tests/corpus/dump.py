@@ -29,7 +29,7 @@ class Event:
     """One event; ids are resolved to what they stand for."""
 
     __slots__ = ("kind", "start", "end", "untimed", "lane", "name", "domain", "fields", "frames",
-                 "device")
+                 "device", "collective")
 
     def __init__(self, match, frames, lanes):
         self.kind, times, lane, name, self.domain, rest = match.groups()
@@ -93,7 +93,7 @@ def text(path, options=()):
 
 def events(path, options=()):
     """All events of a trace, in order of end."""
-    frames, lanes, devices = {}, {}, {}
+    frames, lanes, devices, collectives = {}, {}, {}, {}
     result = []
     for line in text(path, options).splitlines():
         word = line[:line.find(" ")]
@@ -106,8 +106,12 @@ def events(path, options=()):
             _, handle, kind, rest = line.split(" ", 3) if line.count(" ") > 2 else (
                 *line.split(" "), "")
             lanes[handle] = {"type": kind, **fields(rest)}
-        elif word == "device" and re.match(r"device D\d+", line):
+        elif word == "device":
             devices[line.split(" ")[1]] = fields(line)
+        elif word == "collective":
+            _, handle, _, name, rest = ROW.fullmatch(line).groups()
+            collectives[handle] = {"name": unquote(name), **fields(rest)}
     for event in result:
         event.fields["device_row"] = devices.get(event.fields.get("device") or event.device, {})
+        event.collective = collectives.get(event.fields.get("collective"))
     return result
