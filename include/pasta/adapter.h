@@ -1,6 +1,7 @@
 // The border between where events come from and what is made of them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -91,8 +92,17 @@ struct ReaderEntry {
 };
 std::span<const ReaderEntry> builtin_readers();
 
+// How much of some files was read, in bytes as they are stored: of what is compressed, compressed.
+struct ReadProgress {
+  std::atomic<std::uint64_t> read_bytes = 0;  // grows while adapters run, from their threads
+  std::uint64_t total_bytes = 0;              // of the files opened so far
+  bool total_known = true;                    // none of them is a pipe
+};
+
 // The adapter for a file ("-": standard input), chosen by its content. What is recognised but
-// cannot be read is refused by name with what to do instead.
-Result<std::unique_ptr<Adapter>> open_source(std::string_view path);
+// cannot be read is refused by name with what to do instead. What is read is added to `progress`,
+// which outlives the adapter.
+Result<std::unique_ptr<Adapter>> open_source(std::string_view path,
+                                             ReadProgress* progress = nullptr);
 
 }  // namespace pasta

@@ -26,8 +26,8 @@ std::span<const ReaderEntry> builtin_readers() {
   return kReaders;
 }
 
-Result<std::unique_ptr<Adapter>> open_source(std::string_view path) {
-  auto opened = base::open_input(path);
+Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {
+  auto opened = base::open_input(path, progress);
   if (!opened) return tl::unexpected(std::move(opened).error());
   const std::span<const std::byte> head = opened->head;
   for (const ReaderEntry& reader : builtin_readers()) {

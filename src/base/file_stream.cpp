@@ -77,7 +77,7 @@ class JoinedStream final : public ByteStream {
 
 }  // namespace
 
-Result<std::shared_ptr<File>> File::open(std::string_view path) {
+Result<std::shared_ptr<File>> File::open(std::string_view path, ReadProgress* progress) {
   std::string name(path);
   if (name.empty()) return fail(ErrorCode::kBadInput, "the path of a file to read is empty");
   const int descriptor = name == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -87,13 +87,18 @@ Result<std::shared_ptr<File>> File::open(std::string_view path) {
     return io_error(number == ENOENT || number == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo,
                     name, number);
   }
-  std::shared_ptr<File> file(new File(descriptor, std::move(name)));
+  std::shared_ptr<File> file(new File(descriptor, std::move(name), progress));
   struct stat facts;
   if (::fstat(descriptor, &facts) == 0 && S_ISDIR(facts.st_mode)) {
     return io_error(ErrorCode::kBadInput, path, EISDIR);
   }
   // A hint only: it fails on pipes, which need none.
   static_cast<void>(::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL));
+  if (progress != nullptr) {
+    const auto size = file->size();
+    progress->total_bytes += size.value_or(0);
+    progress->total_known = progress->total_known && size.has_value();
+  }
   return file;
 }
 
@@ -110,6 +115,8 @@ Result<std::size_t> File::fill(std::span<std::byte> to, Call&& call) const {
       return io_error(ErrorCode::kIo, path_, errno);
     }
     done += static_cast<std::size_t>(got);
+    if (progress_ == nullptr) continue;
+    progress_->read_bytes.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
   }
   return done;
 }

@@ -28,7 +28,8 @@ struct RandomAccess {
 class File {
  public:
   // Errors: kNotFound, kIo, kBadInput (a folder, an empty path). "-" is standard input.
-  static Result<std::shared_ptr<File>> open(std::string_view path);
+  // `progress` may be none.
+  static Result<std::shared_ptr<File>> open(std::string_view path, ReadProgress* progress);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -42,12 +43,14 @@ class File {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  File(int descriptor, std::string path, ReadProgress* progress)
+      : descriptor_(descriptor), path_(std::move(path)), progress_(progress) {}
   template <class Call>
   Result<std::size_t> fill(std::span<std::byte> to, Call&& call) const;
 
   int descriptor_;
   std::string path_;
+  ReadProgress* progress_;
 };
 
 // From the file's own place on.

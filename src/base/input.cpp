@@ -82,8 +82,8 @@ Result<std::unique_ptr<ByteStream>> unzipped(const std::shared_ptr<File>& file,
 
 }  // namespace
 
-Result<OpenedInput> open_input(std::string_view path) {
-  auto file = File::open(path);
+Result<OpenedInput> open_input(std::string_view path, ReadProgress* progress) {
+  auto file = File::open(path, progress);
   if (!file) return tl::unexpected<Error>(std::move(file).error());
   auto stream = file_stream(*file);
   auto head = read_head(*stream);

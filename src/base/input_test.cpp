@@ -300,6 +300,24 @@ TEST_F(InputTest, StandardInput) {
   }
 }
 
+TEST_F(InputTest, ProgressIsInBytesOfTheFile) {
+  const std::string text = long_text(3000000);
+  ReadProgress progress;
+  std::uint64_t stored = 0;
+  for (const std::string& bytes : {text, gzipped(text)}) {
+    stored += bytes.size();
+    auto input = open_input(put("a", bytes), &progress);
+    ASSERT_TRUE(input);
+    EXPECT_EQ(progress.total_bytes, stored);
+    std::vector<std::byte> block(text.size() + 1);
+    EXPECT_EQ(input->stream->read(block).value(), text.size());
+    EXPECT_EQ(progress.read_bytes, stored);
+  }
+  EXPECT_TRUE(progress.total_known);
+  ASSERT_TRUE(open_input("/dev/null", &progress));
+  EXPECT_FALSE(progress.total_known);
+}
+
 TEST(TempFile, KeepsWhatIsAppended) {
   auto file = TempFile::create();
   ASSERT_TRUE(file);
