@@ -60,6 +60,7 @@ enum class Reason : std::uint16_t {
   // Several sources.
   kClockUnaligned,  // times that cannot be compared with those of the other sources
   kFlowNotKept,     // an arrow of a kind that PASTA has no use for
+  kRankUnknown,     // a trace of a distributed framework that does not say its rank
   kCount,
 };
 

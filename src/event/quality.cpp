@@ -66,6 +66,8 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "the file does not say since when its times count: they cannot be compared with other files'"},
     {Reason::kFlowNotKept, "flow_not_kept", kNote,
      "an arrow that links neither a launch nor a backward pass; not kept"},
+    {Reason::kRankUnknown, "rank_unknown", kNote,
+     "the trace does not say which rank of a job it is of; it counts as rank 0"},
 }};
 
 constexpr bool in_order() {

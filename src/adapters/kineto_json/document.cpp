@@ -87,7 +87,10 @@ Status read_distributed_info(JsonReader& reader, DocumentFacts& facts) {
 
 Status read_member(JsonReader& reader, std::string_view key, Dictionary& dictionary, Places& places,
                    DocumentFacts& facts) {
-  if (key == "deviceProperties") return read_device_properties(reader, dictionary, places);
+  if (key == "deviceProperties") {
+    facts.has_devices = true;
+    return read_device_properties(reader, dictionary, places);
+  }
   if (key == "distributedInfo") return read_distributed_info(reader, facts);
   auto type = reader.type();
   if (!type) return tl::unexpected(std::move(type).error());

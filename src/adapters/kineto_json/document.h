@@ -15,6 +15,7 @@ namespace pasta::adapters::kineto_json {
 struct DocumentFacts {
   std::int32_t rank = kUnknownRank;
   std::int32_t world_size = 0;
+  bool has_devices = false;             // it lists the devices of its host, as Kineto does
   std::optional<std::int64_t> base_ns;  // to be added to every time
   std::string unreadable_base;          // its text, when it is no number
   // What a document without "traceEvents" seems to be, as an object of "this is".

@@ -177,7 +177,11 @@ Status KinetoJson::finish_reading() {
   }
   PASTA_TRY(taker_->finish());
   places_->apply_names(taker_->any_events());
-  if (facts_.rank != kUnknownRank) places_->set_rank(facts_.rank, facts_.world_size);
+  if (facts_.rank != kUnknownRank) {
+    places_->set_rank(facts_.rank, facts_.world_size);
+  } else if (facts_.has_devices && places_->any_queue()) {
+    problems_.add(Reason::kRankUnknown, 1, "no rank in distributedInfo");
+  }
   PASTA_TRY(assembler_->finish(facts_.base_ns.value_or(0)));
 
   // Before baseTimeNanoseconds, times were since 1970 themselves; times of uptime are smaller.

@@ -41,6 +41,8 @@ class Places {
   [[nodiscard]] ProcessId file_process() const { return file_process_; }
 
   DeviceId device(std::uint64_t ordinal);
+  // Whether a queue of a device was met.
+  [[nodiscard]] bool any_queue() const { return !device_rows_.empty(); }
   LaneId thread_lane(const Record& record);
   LaneId queue_lane(const Record& record);
   // Ranges that are tied to an id, not to a thread, lie on one lane a category.
