@@ -772,6 +772,45 @@ class MadeHere(Case):
         self.assertEqual(sum(report.events.values()), 3)
         self.assertTrue(all(e.start == e.end for e in dump.events(path)))
 
+    def test_members_sorted_by_name(self):
+        # As json.dump(..., sort_keys=True) writes them: args stand before the phase.
+        records = [x("load", "12", None, ph='"C"', args='{"value":3.5,"device":2,"other":"4"}'),
+                   kernel("k", "20", "5", '"correlation":7,"grid":[2,3,4]'),
+                   x("launch", "10", "3", "cuda_runtime", args='{"correlation":7}')]
+        path = self.file(trace(*(json.dumps(json.loads(record), sort_keys=True)
+                                 for record in records)))
+        report = self.report(path, COMPLETE, {}, {"api": 1, "kernel": 1, "counter": 3})
+        self.assertEqual(report.quality["kernels_linked"], 1.0)
+        self.assertEqual({e.name: e.value for e in dump.events(path) if e.kind == "counter"},
+                         {"load": 3.5, "load.device": 2, "load.other": 4})
+
+    def test_counters_without_a_value(self):
+        for args in (None, "{}", "[1]", "null", "5"):
+            path = self.file(trace(x("c", "12", None, ph='"C"', args=args), x("a")))
+            self.report(path, LOSSY, {"missing_field": 1}, {"scope": 1})
+        path = self.file(trace(x("c", "12", None, ph='"C"', args='{"a":"x","b":2}'), x("a")))
+        self.report(path, LOSSY, {"unreadable_number": 1}, {"scope": 1, "counter": 1})
+
+    def test_numbers_as_floating_point(self):
+        # Files that went through a program which knows only floating point.
+        path = self.file(trace(
+            x("cudaMemcpyAsync", "10", "3", "cuda_runtime", args='{"correlation":7.0}'),
+            x("Memcpy HtoD", "20.0", "5.0", "gpu_memcpy", pid="0.0", tid="7.0",
+              args='{"device":0.0,"stream":7.0,"correlation":7.0,"bytes":4096.0}'),
+            x("Memcpy HtoD", "30.0", "5.0", "gpu_memcpy", pid="0", tid="7",
+              args='{"device":0,"stream":7,"correlation":8,"bytes":1e3}')))
+        report = self.report(path, COMPLETE, {}, {"api": 1, "copy": 2})
+        self.assertEqual(self.device(report)["copy_bytes"], 5096)
+        queues = [lane for lane in report.trace["lanes"] if lane["type"] == "queue"]
+        self.assertEqual(len(queues), 1)
+
+    def test_bytes_that_are_none(self):
+        for size in ("-5", "1e30", '"x"', "N/A", "1.5"):
+            path = self.file(trace(
+                x("Memcpy", "20", "5", "gpu_memcpy", args=f'{{"device":0,"bytes":{size}}}')))
+            report = self.report(path, LOSSY, None, {"copy": 1})
+            self.assertIsNone(self.device(report)["copy_bytes"])
+
     def test_only_steps(self):
         path = self.file(trace(*(x(f"ProfilerStep#{n}", str(10 * n), "9", "user_annotation")
                                  for n in range(5))))

@@ -56,7 +56,7 @@ Places::Places(Dictionary& dictionary, std::string_view path)
 
 Places::Token Places::token(std::string_view text) {
   Token token;
-  token.is_number = base::parse_unsigned(text, token.number);
+  token.is_number = whole_number(text, token.number);
   if (!token.is_number) token.text = text;
   return token;
 }
@@ -127,14 +127,14 @@ LaneId Places::queue_lane(const Record& record) {
   // args say it plainly; the row's pid and tid say the same in files that lack them.
   std::uint64_t ordinal = 0;
   std::uint64_t stream = 0;
-  if (!base::parse_unsigned(record.arg(Arg::kDevice), ordinal)) {
+  if (!whole_number(record.arg(Arg::kDevice), ordinal)) {
     ordinal = legacy ? tid.number : pid.number;
   }
-  if (!base::parse_unsigned(record.arg(Arg::kStream), stream) && !legacy) {
+  if (!whole_number(record.arg(Arg::kStream), stream) && !legacy) {
     stream = tid.is_number ? tid.number : number_after_last_blank(tid.text).value_or(0);
   }
   std::uint64_t context = 0;
-  base::parse_unsigned(record.arg(Arg::kContext), context);
+  whole_number(record.arg(Arg::kContext), context);
   const LaneKey key = {.queue = true, .tid = stream, .device = ordinal, .context = context};
   return recent(key, [&] {
     Lane lane;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/decimal.h"
+
 namespace pasta::adapters::kineto_json {
 
 using base::JsonCursor;
@@ -24,13 +26,30 @@ void read_triple(JsonCursor& cursor, Triple& triple) {
   }
 }
 
-void read_args(JsonCursor& cursor, Record& record) {
+void read_series(JsonCursor& cursor, Record& record) {
   if (!cursor.enter_object()) return;
   std::string_view key;
   while (cursor.next_member(key)) {
-    switch (const Arg arg = find_arg(key)) {
+    const std::string_view name = key;
+    record.series.push_back({name, cursor.number()});
+  }
+}
+
+// In files whose members are sorted by name, args stand before the phase that says whether they
+// are series: then they are read as both.
+void read_args(JsonCursor& cursor, Record& record) {
+  if (!cursor.enter_object()) return;
+  const bool maybe_series = record.phase.empty();
+  std::string_view key;
+  while (cursor.next_member(key)) {
+    const std::string_view name = key;
+    switch (const Arg arg = find_arg(name)) {
       case Arg::kOther:
-        cursor.skip();
+        if (maybe_series) {
+          record.series.push_back({name, cursor.number()});
+        } else {
+          cursor.skip();
+        }
         break;
       case Arg::kGrid:
         read_triple(cursor, record.grid);
@@ -44,11 +63,20 @@ void read_args(JsonCursor& cursor, Record& record) {
         break;
       default:
         record.args[static_cast<std::size_t>(arg)] = scalar(cursor);
+        if (maybe_series) record.series.push_back({name, record.arg(arg)});
     }
   }
 }
 
 }  // namespace
+
+bool whole_number(std::string_view text, std::uint64_t& value) {
+  if (base::parse_unsigned(text, value)) return true;
+  std::int64_t exact = 0;
+  if (base::parse_decimal(text, 0, exact) != base::DecimalStatus::kExact || exact < 0) return false;
+  value = static_cast<std::uint64_t>(exact);
+  return true;
+}
 
 void read_record(JsonCursor& cursor, Record& record) {
   auto series = std::move(record.series);
@@ -89,12 +117,9 @@ void read_record(JsonCursor& cursor, Record& record) {
         record.scope = cursor.string();
         break;
       case Field::kArgs:
-        if (record.phase == "C" && cursor.enter_object()) {
-          while (cursor.next_member(key)) {
-            const std::string_view name = key;
-            record.series.push_back({name, cursor.number()});
-          }
-        } else if (record.phase != "C") {
+        if (record.phase == "C") {
+          read_series(cursor, record);
+        } else {
           read_args(cursor, record);
         }
         break;

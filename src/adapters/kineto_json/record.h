@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -26,14 +27,17 @@ struct Record {
   std::string_view phase, category, name, pid, tid, time, duration, id, scope;
   std::array<std::string_view, kArgCount> args;
   Triple grid, block;
-  std::vector<CounterSeries> series;  // of a counter, in place of args
+  std::vector<CounterSeries> series;  // of a counter, in place of args; of others without meaning
 
   [[nodiscard]] std::string_view arg(Arg a) const { return args[static_cast<std::size_t>(a)]; }
   [[nodiscard]] bool has(Arg a) const { return !arg(a).empty(); }
 };
 
-// Reads the value at the cursor into `record`, whatever was in it. Phases stand before args in all
-// known writers' files; a counter of which they stand behind has no series.
+// A number of the file that has to be whole and not negative: also 5 for "5.0" and "5e0", as
+// programs write that keep all numbers as floating point.
+bool whole_number(std::string_view text, std::uint64_t& value);
+
+// Reads the value at the cursor into `record`, whatever was in it.
 void read_record(base::JsonCursor& cursor, Record& record);
 
 }  // namespace pasta::adapters::kineto_json

@@ -14,22 +14,14 @@ using correlate::FlowEnd;
 
 namespace {
 
-std::uint64_t unsigned_arg(const Record& record, Arg arg, std::uint64_t fallback = 0) {
+std::uint64_t unsigned_arg(const Record& record, Arg arg) {
   std::uint64_t value = 0;
-  return record.has(arg) && base::parse_unsigned(record.arg(arg), value) ? value : fallback;
+  return record.has(arg) && whole_number(record.arg(arg), value) ? value : 0;
 }
 
 std::uint32_t small_arg(const Record& record, Arg arg) {
   const std::uint64_t value = unsigned_arg(record, arg);
   return value <= 0xffffffff ? static_cast<std::uint32_t>(value) : 0;
-}
-
-// 5 for "5.0" and "5e0", as programs write that keep all numbers as floating point.
-bool whole_number(std::string_view text, std::uint64_t& value) {
-  std::int64_t exact = 0;
-  if (base::parse_decimal(text, 0, exact) != base::DecimalStatus::kExact || exact < 0) return false;
-  value = static_cast<std::uint64_t>(exact);
-  return true;
 }
 
 std::optional<std::int64_t> signed_arg(const Record& record, Arg arg) {
@@ -205,14 +197,19 @@ Status RecordTaker::take_complete(const Record& record) {
         direction = copy_direction(record.arg(Arg::kCopyKind));
       }
       event.detail = static_cast<std::uint16_t>(direction);
-      event.copy = {.bytes = unsigned_arg(record, Arg::kBytes, kUnknownBytes),
+      auto size = bytes(record);
+      if (!size) return tl::unexpected(std::move(size).error());
+      event.copy = {.bytes = *size,
                     .src = unsigned_arg(record, Arg::kSource),
                     .dst = unsigned_arg(record, Arg::kDestination)};
       break;
     }
-    case Kind::kFill:
-      event.fill.bytes = unsigned_arg(record, Arg::kBytes, kUnknownBytes);
+    case Kind::kFill: {
+      auto size = bytes(record);
+      if (!size) return tl::unexpected(std::move(size).error());
+      event.fill.bytes = *size;
       break;
+    }
     case Kind::kSync:
       event.detail = static_cast<std::uint16_t>(
           sync_target(record.has(Arg::kSyncKind) ? record.arg(Arg::kSyncKind) : record.name));
@@ -235,12 +232,21 @@ Status RecordTaker::take_complete(const Record& record) {
   return assembler_.add(event);
 }
 
+Result<std::uint64_t> RecordTaker::bytes(const Record& record) {
+  std::uint64_t size = kUnknownBytes;
+  const std::string_view text = record.arg(Arg::kBytes);
+  if (text.empty() || whole_number(text, size)) return size;
+  PASTA_TRY(note(Reason::kUnreadableNumber,
+                 [&] { return fmt::format("bytes is \"{}\"", text.substr(0, 40)); }));
+  return kUnknownBytes;
+}
+
 Result<std::uint64_t> RecordTaker::correlation(const Record& record) {
   const std::string_view text = record.arg(Arg::kCorrelation);
   std::uint64_t id = 0;
   // A negative id is how some versions say none.
   if (text.empty() || text.starts_with('-')) return 0;
-  if (!base::parse_unsigned(text, id) && !whole_number(text, id)) {
+  if (!whole_number(text, id)) {
     PASTA_TRY(note(Reason::kUnreadableNumber,
                    [&] { return fmt::format("correlation is \"{}\"", text.substr(0, 40)); }));
     return 0;
@@ -256,7 +262,7 @@ void RecordTaker::fill_kernel(Event& event, const Record& record) {
   const auto read = [](const Triple& text, std::uint32_t(&to)[3]) {
     for (std::size_t i = 0; i < 3; ++i) {
       std::uint64_t value = 0;
-      to[i] = base::parse_unsigned(text[i], value) ? static_cast<std::uint32_t>(value) : 0;
+      to[i] = whole_number(text[i], value) ? static_cast<std::uint32_t>(value) : 0;
     }
   };
   LaunchAttributes attributes;
@@ -445,7 +451,7 @@ Status RecordTaker::take_memory(const Record& record) {
   for (const auto& [arg, name] : {std::pair(Arg::kTotalAllocated, "Total Allocated"),
                                   std::pair(Arg::kTotalReserved, "Total Reserved")}) {
     std::uint64_t total = 0;
-    if (!base::parse_unsigned(record.arg(arg), total)) continue;
+    if (!whole_number(record.arg(arg), total)) continue;
     Event counter{};
     counter.kind = Kind::kCounter;
     counter.name = places_.string(name);
@@ -463,6 +469,10 @@ Status RecordTaker::take_memory(const Record& record) {
 Status RecordTaker::take_counters(const Record& record) {
   auto times = instant(record);
   if (!times) return tl::unexpected(std::move(times).error());
+  if (record.series.empty()) {
+    return note(Reason::kMissingField,
+                [&] { return fmt::format("counter \"{}\" without a value", record.name); });
+  }
   for (const CounterSeries& series : record.series) {
     Event event{};
     event.kind = Kind::kCounter;
@@ -498,8 +508,8 @@ Status RecordTaker::take_flow(const Record& record) {
   const FlowKind kind = flow_kind(record.category);
   if (kind == FlowKind::kLaunch && !launch_flows_wanted_) return {};
   std::uint64_t id = 0;
-  if (kind == FlowKind::kNone || record.phase == "t" || !base::parse_unsigned(record.id, id) ||
-      id == 0 || id > kMaxVendorCorrelation) {
+  if (kind == FlowKind::kNone || record.phase == "t" || !whole_number(record.id, id) || id == 0 ||
+      id > kMaxVendorCorrelation) {
     return note(Reason::kFlowNotKept, [&] {
       return fmt::format("\"{}\" of category \"{}\"", record.name, record.category);
     });

@@ -61,6 +61,8 @@ class RecordTaker {
   Result<Times> instant(const Record& record);
   void place(Event& event, const Times& times);
   Status add_closed(RangePairing::Closed closed, bool first_ended);
+  // Moved or set; kUnknownBytes when the record does not say.
+  Result<std::uint64_t> bytes(const Record& record);
   Result<std::uint64_t> correlation(const Record& record);
   void fill_kernel(Event& event, const Record& record);
   void fill_scope(Event& event, const Record& record);
