@@ -2,6 +2,7 @@
 #include "pasta/tool.h"
 #include "tools/idle/idle.h"
 #include "tools/kernels/kernels.h"
+#include "tools/launches/launches.h"
 #include "tools/operators/operators.h"
 #include "tools/overlap/overlap.h"
 #include "tools/summary/summary.h"
@@ -15,6 +16,7 @@ std::span<const ToolEntry> builtin_tools() {
       tools::kOperators,
       tools::kOverlap,
       tools::kIdle,
+      tools::kLaunches,
   };
   return kTools;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 namespace pasta::tools {
 namespace {
@@ -19,31 +18,15 @@ constexpr std::array<IdleCauseInfo, kIdleCauseCount> kCauses = {{
     {"host_busy", "the host did something that issues no work",
      "see in the table of gaps what the host was in; make it shorter, or move it off the thread "
      "that issues work"},
+    {"work_queued",
+     "launched work was already waiting, so it was not the host that held the device back",
+     "look at what that work waited for: events of other streams, other devices, or the device's "
+     "own step from one kernel to the next, which fewer and longer kernels pay less often"},
     {"no_host_thread", "the trace does not say why: it holds nothing of the host",
      "record the host too (the profiler's CPU activities) to see the cause"},
     {"unknown", "the trace does not say why: nothing that was recorded covers those times",
      "record more of the host (operators, call stacks, annotations) to see the cause"},
 }};
-
-// Parts of names, in lower case.
-constexpr std::string_view kWaits[] = {
-    "synchronize",          // cudaDeviceSynchronize, cuStreamSynchronize, zeFenceHostSynchronize
-    "hsa_signal_wait",      //
-    "hipmemcpywithstream",  // a copy and a synchronisation of the stream
-    "queuefinish",          // urQueueFinish
-    "clfinish",             //
-    "clwaitforevents",      //
-    "ureventwait",          //
-};
-constexpr std::string_view kIssues[] = {
-    "launch",        // cudaLaunchKernel, hipModuleLaunchKernel, cudaGraphLaunch
-    "enqueuemem",    // urEnqueueMemBufferCopy, urEnqueueMemcpy
-    "enqueuendr",    // clEnqueueNDRangeKernel
-    "appendmemory",  // zeCommandListAppendMemoryCopy
-    "memset",        // does not wait, whether the name says so or not
-    "runfunction",   // MTIA
-};
-constexpr std::string_view kAsks[] = {"eventquery", "streamquery", "event_query", "queryevent"};
 
 // Ranges in which a loop takes the next batch from its loader. Not in the list: what the loader's
 // own workers do, on threads and in processes of theirs.
@@ -66,26 +49,6 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 
 const IdleCauseInfo& idle_cause_info(IdleCause cause) {
   return kCauses[static_cast<std::size_t>(cause)];
-}
-
-bool launches_graph(std::string_view api) { return contains(api, "GraphLaunch"); }
-
-ApiRole api_role(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  const auto any = [&](const auto& parts) {
-    return std::any_of(std::begin(parts), std::end(parts),
-                       [&](std::string_view part) { return contains(lower, part); });
-  };
-  // Calls that build or change a graph have the names of what its nodes will do.
-  if (contains(lower, "graph") && !contains(lower, "graphlaunch")) return {};
-  const bool copy = contains(lower, "memcpy");
-  return {
-      .issues = copy || any(kIssues),
-      .copies = copy,
-      .waits = any(kWaits) || (copy && !contains(lower, "async") && !contains(lower, "enqueue")),
-      .asks = any(kAsks)};
 }
 
 bool awaits_input(std::string_view range) {

@@ -12,6 +12,7 @@
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
 #include "stats/interval_set.h"
+#include "tools/common/api_role.h"
 #include "tools/common/idle_cause.h"
 #include "tools/common/memo.h"
 #include "tools/idle/longest.h"

@@ -7,9 +7,11 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include "base/units.h"
 #include "stats/interval_set.h"
+#include "tools/common/api_role.h"
 #include "tools/common/demangle.h"
 #include "tools/common/idle_cause.h"
 #include "tools/common/memo.h"
@@ -75,6 +77,9 @@ struct DeviceWork {
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
   Longest<EndedGap> gaps{kKnownGaps};
+  // When launched work waited to start; also some of the time in which the device worked.
+  IntervalSet waiting;
+  std::int64_t last_wait_ns = std::numeric_limits<std::int64_t>::min();
 
   // In order of end.
   void add(const Event& event, Queue& queue) {
@@ -85,6 +90,13 @@ struct DeviceWork {
     queue.first_ns = std::min(queue.first_ns, event.start_ns);
     queue.last_ns = std::max(queue.last_ns, event.end_ns);
     queue.busy.add(event.start_ns, event.end_ns);
+  }
+  // Work of which the launch call returned at `launched_ns`, before the work started.
+  void add_wait(const Event& event, std::int64_t launched_ns) {
+    // Work comes in order of its end, the set wants an order of starts. Where work that came before
+    // started later, this one was running then, and the set may say anything.
+    last_wait_ns = std::max(last_wait_ns, event.start_ns);
+    waiting.add(launched_ns, last_wait_ns);
   }
   [[nodiscard]] std::int64_t span() const { return distance_saturated(first_ns, last_ns); }
   [[nodiscard]] IntervalSet busy() const {
@@ -129,6 +141,21 @@ bool longer(const Gap& a, const Gap& b) {
   if (a.length() != b.length()) return a.length() > b.length();
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.device < b.device;
 }
+
+// Whether a set covers moments that ascend.
+class Coverage {
+ public:
+  explicit Coverage(const IntervalSet& set) : reader_(set) { more_ = reader_.next(piece_); }
+  bool covers(std::int64_t now) {
+    while (more_ && piece_.end <= now) more_ = reader_.next(piece_);
+    return more_ && piece_.begin <= now;
+  }
+
+ private:
+  IntervalSet::Reader reader_;
+  Interval piece_;
+  bool more_ = false;
+};
 
 // Splits ascending, disjoint stretches of time by what the host did.
 class Splitter {
@@ -224,6 +251,7 @@ class Idle : public Tool {
                    return dictionary.lane(event.lane).type == LaneType::kThread;
                  })) {
         host_.add(event, dictionary);
+        if (event.kind == Kind::kApi) remember_launch(event, dictionary);
       }
     }
     return {};
@@ -283,16 +311,34 @@ class Idle : public Tool {
       return device.queues.size() - 1;
     });
     device.add(event, device.queues[queue]);
+
+    const auto launch = launched_.find(event.correlation);
+    if (launch == launched_.end()) return;
+    if (launch->second.end_ns < event.start_ns) device.add_wait(event, launch->second.end_ns);
+    if (launch->second.one) launched_.erase(launch);
+  }
+
+  void remember_launch(const Event& event, const Dictionary& dictionary) {
+    if (event.correlation == 0 || event.untimed()) return;
+    const ApiRole& role =
+        roles_.get(event.name, [&] { return api_role(dictionary.text(event.name)); });
+    if (role.may_launch) launched_[event.correlation] = {event.end_ns, role.launches_one()};
   }
 
   // Splits the gaps of a device, and keeps the longest of all devices in a heap.
   void explain(DeviceIdle& device, const IntervalSet& busy, const HostLevels& host,
                std::size_t index, std::vector<Gap>& longest) const {
     Splitter splitter(host);
+    Coverage waiting(device.work->waiting);
     const auto gap = [&](std::int64_t begin, std::int64_t end) {
       if (begin >= end) return;
       const bool after_wait = splitter.waits_at(begin);
-      const Gap found{begin, end, index, splitter.split(begin, end)};
+      Gap found{begin, end, index, {}};
+      if (waiting.covers(begin)) {
+        found.causes[static_cast<std::size_t>(IdleCause::kWorkQueued)] = found.length();
+      } else {
+        found.causes = splitter.split(begin, end);
+      }
       for (std::size_t i = 0; i < kIdleCauseCount; ++i) {
         device.causes[i] = add_saturated(device.causes[i], found.causes[i]);
       }
@@ -466,6 +512,14 @@ class Idle : public Tool {
   Memo<DeviceId, std::size_t> device_index_;
   std::vector<DeviceWork> devices_;
   HostActivity host_;
+  struct Launch {
+    std::int64_t end_ns;
+    bool one;  // no second piece of work will name it
+  };
+  // By correlation: calls that have returned and of which work may still start. A call that returns
+  // after its work has ended let nothing wait.
+  std::unordered_map<std::uint64_t, Launch> launched_;
+  Memo<StringId, ApiRole> roles_;
 };
 
 Result<std::unique_ptr<Tool>> make(const Options& options) {
