@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
+#include <cstddef>
 #include <limits>
 #include <random>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -64,7 +65,8 @@ void check(const std::vector<Event>& events) {
       const bool to_disk = budget == 0 && events.size() > 16;
       const std::vector<Event> out = sorted(events, order, budget, to_disk);
       ASSERT_EQ(out.size(), expected.size());
-      EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(Event)), 0)
+      EXPECT_TRUE(
+          std::ranges::equal(std::as_bytes(std::span(out)), std::as_bytes(std::span(expected))))
           << "budget " << budget;
     }
   }

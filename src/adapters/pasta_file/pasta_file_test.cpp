@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <span>
 
 #include "base/input.h"
 #include "trace/format.h"
@@ -199,7 +200,8 @@ TEST(PastaFile, ACutAnywhereGivesTheExactPrefix) {
     const Status status = read(bytes, sink);
     ASSERT_TRUE(status.has_value()) << cut << ": " << status.error().message;
     ASSERT_EQ(sink.events.size(), expected) << cut;
-    ASSERT_EQ(std::memcmp(sink.events.data(), all.events.data(), expected * sizeof(Event)), 0)
+    ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(sink.events)),
+                                   std::as_bytes(std::span(all.events).first(expected))))
         << cut;
     ASSERT_EQ(sink.count(Reason::kTruncated), 1u) << cut;
     ASSERT_EQ(sink.described, 1) << cut;
