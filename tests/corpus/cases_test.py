@@ -282,7 +282,8 @@ class Collected(Case):
         self.assertAlmostEqual(report.quality["kernels_linked"], 1 / 3)
 
     def test_29_no_rank(self):
-        report = self.report(CASES / "29-no-rank.json", COMPLETE, {}, {"scope": 1, "kernel": 1})
+        report = self.report(CASES / "29-no-rank.json", COMPLETE, {"rank_unknown": 1},
+                             {"scope": 1, "kernel": 1})
         self.assertIsNone(report.trace["sources"][0]["rank"])
         self.assertEqual(report.trace["devices"][0]["name"], "Some GPU")
 
