@@ -3,6 +3,7 @@
 #include "tools/idle/idle.h"
 #include "tools/kernels/kernels.h"
 #include "tools/launches/launches.h"
+#include "tools/memory/memory.h"
 #include "tools/operators/operators.h"
 #include "tools/overlap/overlap.h"
 #include "tools/summary/summary.h"
@@ -17,6 +18,7 @@ std::span<const ToolEntry> builtin_tools() {
       tools::kOverlap,
       tools::kIdle,
       tools::kLaunches,
+      tools::kMemory,
   };
   return kTools;
 }
