@@ -14,7 +14,7 @@
 namespace pasta::cli {
 namespace {
 
-constexpr std::array kVerbs = {&kReport, &kTools, &kDump, &kCheck, &kExport};
+constexpr std::array kVerbs = {&kReport, &kTools, &kDump, &kCheck, &kExport, &kJoin};
 constexpr std::string_view kVersion = "pastaprof " PASTA_VERSION " (" PASTA_COMMIT ")";
 
 // "TRACE..." or "[NAME]".

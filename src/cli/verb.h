@@ -67,5 +67,6 @@ extern const Verb kTools;
 extern const Verb kDump;
 extern const Verb kCheck;
 extern const Verb kExport;
+extern const Verb kJoin;
 
 }  // namespace pasta::cli

@@ -90,7 +90,8 @@ class TextRenderer {
       facts.push_back("span " + format_quantity(static_cast<double>(*span_ns), Unit::kNanoseconds,
                                                 options_.time_unit));
     } else {
-      facts.emplace_back("no times");
+      // Sources whose clocks cannot be compared have times, but no span together.
+      facts.emplace_back(trace.untimed == total(trace.events) ? "no times" : "span unknown");
     }
     if (!trace.lanes.empty()) {
       facts.push_back(plural(static_cast<std::int64_t>(trace.lanes.size()), "lane"));

@@ -43,7 +43,9 @@ IntervalSet set_of(std::vector<Interval> intervals) {
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const Interval& a, const Interval& b) { return a.end < b.end; });
   IntervalSet set;
-  for (const Interval& interval : intervals) set.add(interval.begin, interval.end);
+  std::int64_t grown = 0;
+  for (const Interval& interval : intervals) grown += set.add(interval.begin, interval.end);
+  EXPECT_EQ(grown, set.length()) << "what add() returns adds up to the union";
   return set;
 }
 
