@@ -18,7 +18,7 @@ Result<int> run(const Settings& settings) {
   auto owned = std::make_unique<trace::InvariantChecker>();
   const trace::InvariantChecker& checker = *owned;
   session.add(std::move(owned));
-  auto document = read_all(session, settings.strict);
+  auto document = read_all(*reading, settings, false);
   if (!document) return tl::unexpected(std::move(document).error());
   document->reports.push_back(checker.report());
   PASTA_TRY(destination->write(*document));
@@ -36,7 +36,8 @@ const Verb kCheck = {"check",
                      kTraceHelp,
                      false,
                      true,
-                     {&kFormatRow, &kOutputRow, &kForceRow, &kLabelRow, &kStrictRow, &kMemoryRow},
+                     {&kFormatRow, &kOutputRow, &kForceRow, &kNoPagerRow, &kLabelRow, &kStrictRow,
+                      &kMemoryRow, &kQuietRow},
                      run};
 
 }  // namespace pasta::cli

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "cli/pager.h"
 #include "pasta/quality.h"
 
 namespace pasta::cli {
@@ -31,12 +32,22 @@ Result<int> width_of(const Settings& settings) {
                             : number_of("width", columns, 1).value_or(kWidthWithoutTerminal);
 }
 
+bool to_terminal(const Settings& settings) {
+  return settings.output == "-" && isatty(STDOUT_FILENO) == 1;
+}
+
+bool longer_than_terminal(std::string_view text) {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
+         std::count(text.begin(), text.end(), '\n') >= size.ws_row;
+}
+
 bool colour_wanted(const Settings& settings) {
   const char* no_color = std::getenv("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
   const char* terminal = std::getenv("TERM");
   if (terminal != nullptr && std::string_view(terminal) == "dumb") return false;
-  return settings.output == "-" && isatty(STDOUT_FILENO) == 1;
+  return to_terminal(settings);
 }
 
 report::TimeUnit time_unit_of(std::string_view name) {
@@ -108,6 +119,8 @@ Result<Destination> Destination::open(const Settings& settings) {
   if (!rows) return tl::unexpected(rows.error());
   Destination destination;
   destination.format_ = settings.format;
+  destination.page_ = to_terminal(settings) && !settings.no_pager && settings.format != "json" &&
+                      settings.format != "csv";
   destination.text_.width = *width;
   destination.text_.colour = colour_wanted(settings);
   destination.text_.time_unit = time_unit_of(settings.time_unit);
@@ -125,6 +138,7 @@ Status Destination::write(const Document& document) {
   const std::string text = format_ == "json"  ? report::render_json(document)
                            : format_ == "csv" ? report::render_csv(document)
                                               : report::render_text(document, text_);
+  if (page_ && longer_than_terminal(text) && page(text)) return {};
   if (!file_) return print(text);
   PASTA_TRY(file_->write(text));
   return file_->close();

@@ -34,6 +34,7 @@ class Destination {
 
  private:
   std::string format_;
+  bool page_ = false;
   report::TextOptions text_;
   std::optional<trace::OutputFile> file_;  // none: standard output
 };

@@ -13,7 +13,7 @@ Result<int> run(const Settings& settings) {
   auto writer = trace::make_text_writer(settings.output, {.overwrite = settings.force});
   if (!writer) return tl::unexpected(std::move(writer).error());
   session.add(std::move(*writer), true);
-  auto document = read_all(session, settings.strict);
+  auto document = read_all(*reading, settings, true);
   if (!document) return tl::unexpected(std::move(document).error());
   return completeness(session, *document);
 }
@@ -27,7 +27,7 @@ const Verb kDump = {"dump",
                     false,
                     true,
                     {&kOutputRow, &kForceRow, &kFromRow, &kToRow, &kDeviceRow, &kRankRow,
-                     &kLabelRow, &kStrictRow, &kMemoryRow},
+                     &kLabelRow, &kStrictRow, &kMemoryRow, &kQuietRow},
                     run};
 
 }  // namespace pasta::cli

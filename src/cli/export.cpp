@@ -10,13 +10,12 @@ namespace pasta::cli {
 namespace {
 
 constexpr std::array<std::string_view, 2> kTargets = {"pasta", "chrome"};
-const OptionRow kTargetRow = {
-    "--to",
-    "PASTA_EXPORT_TO",
-    "FORMAT",
-    "pasta, or chrome for JSON that Perfetto and PyTorch's tools read (PASTA_EXPORT_TO)",
-    &Settings::target,
-    kTargets};
+const OptionRow kTargetRow = {"--to",
+                              "PASTA_EXPORT_TO",
+                              "FORMAT",
+                              "pasta, or chrome for JSON that Perfetto and PyTorch's tools read",
+                              &Settings::target,
+                              kTargets};
 
 Result<std::unique_ptr<Recorder>> make_writer(const Settings& settings) {
   if (settings.target == "chrome") {
@@ -32,7 +31,7 @@ Result<int> run(const Settings& settings) {
   auto writer = make_writer(settings);
   if (!writer) return tl::unexpected(std::move(writer).error());
   session.add(std::move(*writer), true);
-  auto document = read_all(session, settings.strict);
+  auto document = read_all(*reading, settings, true);
   if (!document) return tl::unexpected(std::move(document).error());
   return completeness(session, *document);
 }
@@ -46,7 +45,7 @@ const Verb kExport = {"export",
                       false,
                       true,
                       {&kTargetRow, &kOutputRow, &kForceRow, &kFromRow, &kUntilRow, &kDeviceRow,
-                       &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow},
+                       &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow, &kQuietRow},
                       run};
 
 }  // namespace pasta::cli

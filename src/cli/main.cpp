@@ -1,126 +1,54 @@
 // pastaprof: finds the verb, reads its options, runs it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <pasta_version.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
 #include <filesystem>
 
+#include "cli/command_line.h"
 #include "cli/console.h"
+#include "cli/help.h"
 #include "cli/verb.h"
 
 namespace pasta::cli {
 namespace {
 
-constexpr std::array kVerbs = {&kReport, &kTools, &kDump, &kCheck, &kExport, &kJoin};
-constexpr std::string_view kVersion = "pastaprof " PASTA_VERSION " (" PASTA_COMMIT ")";
-
-// "TRACE..." or "[NAME]".
-std::string operands_of(const Verb& verb) {
-  const std::string all = fmt::format("{}{}", verb.operand, verb.operand_repeats ? "..." : "");
-  return verb.operand_optional ? fmt::format("[{}]", all) : all;
-}
-
-std::string help() {
-  std::string text =
-      "pastaprof answers questions about what accelerators did, from recorded traces.\n\n"
-      "Usage: pastaprof VERB [OPTIONS]\n\n";
-  for (const Verb* verb : kVerbs) {
-    text += fmt::format("  {:<24} {}\n", fmt::format("{} {}", verb->name, operands_of(*verb)),
-                        verb->help);
-  }
-  return text +
-         "\n  VERB --help              Options of a verb\n"
-         "  --version                Version and commit\n\n"
-         "An option --some-thing that is not given takes its value from the environment variable\n"
-         "PASTA_SOME_THING.\n\n"
-         "Exit codes: 0 a complete answer; 3 an answer from which an event or a value was dropped\n"
-         "or altered; 1 no answer; 2 wrong usage.\n";
-}
-
-// Adds one row to `app`, to be stored in `settings`.
-void add_option(CLI::App& app, const OptionRow& row, Settings& settings) {
-  CLI::Option* option = std::visit(
-      [&](auto target) {
-        if constexpr (std::is_same_v<decltype(target), bool Settings::*>) {
-          return app.add_flag(row.names, settings.*target, row.help);
-        } else {
-          return app.add_option(row.names, settings.*target, row.help);
-        }
-      },
-      row.target);
-  option->envname(row.environment);
-  if (row.value == nullptr) return;
-  std::string shown = row.value;
-  if (const auto* text = std::get_if<std::string Settings::*>(&row.target)) {
-    if (const std::string& fallback = settings.**text; !fallback.empty()) {
-      shown += fmt::format(" (default {})", fallback);
-    }
-  }
-  option->option_text(shown);
-  if (std::holds_alternative<std::vector<std::string> Settings::*>(row.target)) {
-    option->allow_extra_args(false);  // "--tool a trace.json": the trace is no tool
-    if (row.comma_separated) option->delimiter(',');
-  }
-  if (!row.choices.empty()) {
-    option->check(CLI::Validator(
-        [&row](std::string& value) {
-          if (std::ranges::find(row.choices, value) != row.choices.end()) return std::string();
-          return fmt::format("cannot be \"{}\"; it is one of {}", value,
-                             fmt::join(row.choices, ", "));
-        },
-        ""));
-  }
-}
+constexpr std::array kVerbs = {&kReport, &kTools,  &kDump, &kCheck,     &kExport,
+                               &kJoin,   &kDoctor, &kHelp, &kCompletion};
 
 int wrong_usage(const Verb& verb, std::string_view message) {
   say(fmt::format("{}: {} (see pastaprof {} --help)", verb.name, message, verb.name));
   return kWrongUsage;
 }
 
-std::string unexpected(const CLI::App& app, const std::string& word) {
-  if (!word.starts_with('-')) return fmt::format("\"{}\" is one argument too many", word);
-  const std::string name = word.substr(0, word.find('='));
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+int print_or_fail(std::string_view text) {
+  const Status printed = print(text);
+  if (printed) return kComplete;
+  say(printed.error().message);
+  return kNoAnswer;
+}
+
+// An error about an option that was not on the command line says where it comes from.
+std::string with_origin(const Error& error, const CommandLine& line) {
+  std::string message = error.message;
+  if (error.code != ErrorCode::kUsage) return message;
+  for (const auto& [option, origin] : line.origins) {
+    if (error.message.find(option) == std::string::npos) continue;
+    message += fmt::format(" ({} comes from {})", option, origin);
   }
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const std::string_view slip = nearest(name, candidates);
-  return slip.empty() ? fmt::format("there is no option {}", name)
-                      : fmt::format("there is no option {}; did you mean {}?", name, slip);
+  return message;
 }
 
 int run_verb(const Verb& verb, std::vector<std::string> words) {
-  Settings settings;
-  CLI::App app{std::string(verb.help), fmt::format("pastaprof {}", verb.name)};
-  app.set_version_flag("--version", std::string(kVersion));
-  app.allow_extras();
-  std::string single;
-  CLI::Option* operand = verb.operand_repeats
-                             ? app.add_option(verb.operand, settings.operands, verb.operand_help)
-                             : app.add_option(verb.operand, single, verb.operand_help);
-  operand->required(!verb.operand_optional)->option_text(" ");
-  for (const OptionRow* row : verb.options) add_option(app, *row, settings);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  try {
-    app.parse(std::move(words));
-  } catch (const CLI::CallForHelp&) {
-    return print(app.help()) ? kComplete : kNoAnswer;
-  } catch (const CLI::CallForVersion&) {
-    return print(fmt::format("{}\n", kVersion)) ? kComplete : kNoAnswer;
-  } catch (const CLI::ParseError& error) {
-    return wrong_usage(verb, error.what());
-  }
-  std::vector<std::string> superfluous = app.remaining();
-  std::erase(superfluous, "--");  // which CLI11 leaves there after it has obeyed it
-  if (!superfluous.empty()) return wrong_usage(verb, unexpected(app, superfluous[0]));
-  if (!single.empty()) settings.operands.push_back(single);
-  const auto code = verb.run(settings);
+  const auto line = parse(verb, std::move(words));
+  if (!line) return wrong_usage(verb, line.error().message);
+  if (line->wish == CommandLine::Wish::kShowHelp) return print_or_fail(help_of(verb));
+  if (line->wish == CommandLine::Wish::kShowVersion)
+    return print_or_fail(fmt::format("{}\n", kVersion));
+  const auto code = verb.run(line->settings);
   if (code) return *code;
-  say(code.error().message);
+  say(with_origin(code.error(), *line));
   return exit_code(code.error());
 }
 
@@ -131,7 +59,9 @@ int unknown_verb(const std::string& word) {
     return kWrongUsage;
   }
   std::vector<std::string_view> names;
-  for (const Verb* verb : kVerbs) names.push_back(verb->name);
+  for (const Verb* verb : kVerbs) {
+    if (!verb->hidden) names.push_back(verb->name);
+  }
   const std::string_view slip = nearest(word, names);
   say(slip.empty()
           ? fmt::format("there is no verb \"{}\"; the verbs are {}", word, fmt::join(names, ", "))
@@ -141,22 +71,28 @@ int unknown_verb(const std::string& word) {
 
 int run(std::vector<std::string> words) {
   if (words.empty()) {
-    fmt::print(stderr, "{}", help());
+    fmt::print(stderr, "{}", help_of_program());
     return kWrongUsage;
   }
   const std::string first = words.front();
   words.erase(words.begin());
-  if (first == "--version") return print(fmt::format("{}\n", kVersion)) ? kComplete : kNoAnswer;
-  if (first == "--help" || first == "-h" || first == "help") {
-    return print(help()) ? kComplete : kNoAnswer;
-  }
-  for (const Verb* verb : kVerbs) {
-    if (verb->name == first) return run_verb(*verb, std::move(words));
-  }
-  return unknown_verb(first);
+  if (first == "--version") return print_or_fail(fmt::format("{}\n", kVersion));
+  if (first == "--help" || first == "-h") return print_or_fail(help_of_program());
+  const Verb* verb = find_verb(first);
+  return verb == nullptr ? unknown_verb(first) : run_verb(*verb, std::move(words));
 }
 
 }  // namespace
+
+std::span<const Verb* const> verbs() { return kVerbs; }
+
+const Verb* find_verb(std::string_view name) {
+  for (const Verb* verb : kVerbs) {
+    if (verb->name == name) return verb;
+  }
+  return nullptr;
+}
+
 }  // namespace pasta::cli
 
 int main(int argc, char** argv) {

@@ -66,10 +66,21 @@ const OptionRow kLabelRow = {"--label",
 const OptionRow kMemoryRow = {"--memory", "PASTA_MEMORY", "SIZE",
                               "Memory for putting events in order; beyond it, disk",
                               &Settings::memory};
-const OptionRow kOutputRow = {"-o,--output", "PASTA_OUTPUT", "FILE",
-                              "Where to write; - is standard output", &Settings::output};
-const OptionRow kForceRow = {"-f,--force", "PASTA_FORCE", nullptr,
-                             "Write over a file that is there", &Settings::force};
+const OptionRow kOutputRow = {"-o,--output",
+                              "PASTA_OUTPUT",
+                              "FILE",
+                              "Where to write; - is standard output",
+                              &Settings::output,
+                              {},
+                              false,
+                              true};
+const OptionRow kForceRow = {
+    "-f,--force", "PASTA_FORCE", nullptr, "Write over a file that is there", &Settings::force,
+    {},           false,         true};
+const OptionRow kNoPagerRow = {"--no-pager", "PASTA_NO_PAGER", nullptr,
+                               "Long text straight to the terminal", &Settings::no_pager};
+const OptionRow kQuietRow = {"-q,--quiet", "PASTA_QUIET", nullptr,
+                             "Do not show on the terminal how far reading is", &Settings::quiet};
 const OptionRow kFormatRow = {"--format",        "PASTA_FORMAT",
                               "FORMAT",          "text, json or csv; table is text",
                               &Settings::format, kFormats};

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 
 namespace pasta::cli {
 
@@ -26,10 +28,10 @@ Result<Reading> open_traces(const Settings& settings) {
   }
 
   plan->memory_budget_bytes /= paths.size();  // all sources share it
-  Reading reading{Session(std::move(*plan)), {}};
+  Reading reading{std::make_unique<ReadProgress>(), Session(std::move(*plan)), {}};
   reading.session.filter(std::move(*filter));
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    auto trace = open_source(paths[i]);
+    auto trace = open_source(paths[i], reading.progress.get());
     if (!trace) return tl::unexpected(std::move(trace).error());
     reading.provided = reading.provided | (*trace)->info().provides;
     reading.session.add(std::move(*trace), settings.labels.empty() ? "" : settings.labels[i]);
@@ -37,19 +39,24 @@ Result<Reading> open_traces(const Settings& settings) {
   return reading;
 }
 
-Result<Document> read_all(Session& session, bool strict) {
+Result<Document> read_all(Reading& reading, const Settings& settings, bool printed_meanwhile) {
+  Session& session = reading.session;
   PASTA_TRY(session.start());
   std::vector<std::string> stops;
-  for (;;) {
-    auto more = session.pump();
-    if (more) {
-      if (!*more) break;
-      continue;
+  const auto read = [&]() -> Result<Document> {
+    const bool in_the_way =
+        printed_meanwhile && settings.output == "-" && isatty(STDOUT_FILENO) == 1;
+    Progress progress(*reading.progress, !settings.quiet && !in_the_way);
+    for (;;) {
+      progress.update();
+      auto more = session.pump();
+      if (more && !*more) return session.finish();
+      if (more) continue;
+      if (settings.strict) return tl::unexpected(std::move(more).error());
+      stops.push_back(more.error().message);
     }
-    if (strict) return tl::unexpected(std::move(more).error());
-    stops.push_back(more.error().message);
-  }
-  auto document = session.finish();
+  };
+  auto document = read();
   // Else the error of finish() says it all.
   if (document) std::for_each(stops.begin(), stops.end(), say);
   return document;

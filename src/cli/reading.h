@@ -11,6 +11,7 @@
 namespace pasta::cli {
 
 struct Reading {
+  std::unique_ptr<ReadProgress> progress;
   Session session;
   KindSet provided;  // by any of its sources
 };
@@ -19,9 +20,10 @@ struct Reading {
 // are still to be added. Wrong usage is found before a file is touched.
 Result<Reading> open_traces(const Settings& settings);
 
-// Reads all sources to their ends. What stops one of them is said, and the answer is about what was
+// Reads all sources to their ends, and shows on a terminal how far that is, unless the results are
+// `printed_meanwhile` and go to it. What stops a source is said, and the answer is about what was
 // read before; in strict mode it is the error.
-Result<Document> read_all(Session& session, bool strict);
+Result<Document> read_all(Reading& reading, const Settings& settings, bool printed_meanwhile);
 
 // kIncomplete, and a line that says why, when something was dropped or altered; else kComplete.
 int completeness(const Session& session, const Document& document);

@@ -10,6 +10,7 @@
 #include "cli/reading.h"
 #include "cli/tool_names.h"
 #include "pasta/tool.h"
+#include "report/shape.h"
 
 namespace pasta::cli {
 namespace {
@@ -23,17 +24,25 @@ const OptionRow kToolRow = {"-t,--tool",
                             "Which analyses to run (default: summary,kernels); see pastaprof tools",
                             &Settings::tools,
                             {},
-                            true};
+                            true,
+                            false,
+                            tool_names};
 const OptionRow kOptRow = {"--opt", "PASTA_OPT", "[TOOL.]NAME=VALUE",
                            "Set an option of a tool; see pastaprof tools NAME",
                            &Settings::tool_options};
 const OptionRow kTopRow = {"--top", "PASTA_TOP", "N", "Rows of a table in text; 0 is all",
                            &Settings::top};
 const OptionRow kTimeUnitRow = {
-    "--timeunit",         "PASTA_TIMEUNIT", "UNIT", "Unit of times in text",
+    "--timeunit",         "PASTA_TIMEUNIT", "UNIT", "Unit of times in text: auto, ns, us, ms or s",
     &Settings::time_unit, kTimeUnits};
 const OptionRow kWidthRow = {"--width", "PASTA_WIDTH", "COLUMNS",
                              "Width of text (default: the terminal's)", &Settings::width};
+const OptionRow kSortRow = {"--sort", "PASTA_SORT", "COLUMN[:asc|desc]",
+                            "Order of rows of the tables that have this column", &Settings::sort};
+const OptionRow kFilterRow = {"--filter", "PASTA_FILTER", "REGEX",
+                              "Only rows of tables whose name, such as a kernel's, matches this "
+                              "extended regular expression; shares stay those of the whole",
+                              &Settings::filter};
 
 using ToolOptions = std::vector<std::pair<std::string, std::string>>;
 
@@ -127,6 +136,8 @@ Result<int> run(const Settings& settings) {
     if (!tool) return tl::unexpected(std::move(tool).error());
     tools.push_back(std::move(*tool));
   }
+  const auto shape = report::Shape::make(settings.sort, settings.filter);
+  if (!shape) return tl::unexpected(shape.error());
   auto destination = Destination::open(settings);
   if (!destination) return tl::unexpected(std::move(destination).error());
 
@@ -143,23 +154,27 @@ Result<int> run(const Settings& settings) {
     }
     session.add(entry, std::move(tools[i]));
   }
-  auto document = read_all(session, settings.strict);
+  auto document = read_all(*reading, settings, false);
   if (!document) return tl::unexpected(std::move(document).error());
+  PASTA_TRY(shape->apply(*document));
+  // Which is told in all formats but this.
+  if (settings.format == "csv" && !settings.filter.empty()) say("only " + document->trace.filter);
   PASTA_TRY(destination->write(*document));
   return completeness(session, *document);
 }
 
 }  // namespace
 
-const Verb kReport = {"report",
-                      "Analyse traces and print what the tools find",
-                      "TRACE",
-                      kTraceHelp,
-                      false,
-                      true,
-                      {&kToolRow, &kOptRow, &kPluginRow, &kFormatRow, &kOutputRow, &kForceRow,
-                       &kTopRow, &kTimeUnitRow, &kWidthRow, &kFromRow, &kToRow, &kDeviceRow,
-                       &kRankRow, &kLabelRow, &kStrictRow, &kMemoryRow},
-                      run};
+const Verb kReport = {
+    "report",
+    "Analyse traces and print what the tools find",
+    "TRACE",
+    kTraceHelp,
+    false,
+    true,
+    {&kToolRow,   &kOptRow,  &kPluginRow,   &kFormatRow, &kOutputRow,  &kForceRow, &kSortRow,
+     &kFilterRow, &kTopRow,  &kTimeUnitRow, &kWidthRow,  &kNoPagerRow, &kFromRow,  &kToRow,
+     &kDeviceRow, &kRankRow, &kLabelRow,    &kStrictRow, &kMemoryRow,  &kQuietRow},
+    run};
 
 }  // namespace pasta::cli

@@ -9,8 +9,20 @@
 
 namespace pasta::cli {
 
-const OptionRow kPluginRow = {"--plugin", "PASTA_PLUGIN", "FILE",
-                              "Take the tools of this shared library as well", &Settings::plugins};
+const OptionRow kPluginRow = {"--plugin",
+                              "PASTA_PLUGIN",
+                              "FILE",
+                              "Take the tools of this shared library as well",
+                              &Settings::plugins,
+                              {},
+                              false,
+                              true};
+
+std::vector<std::string_view> tool_names() {
+  std::vector<std::string_view> names;
+  for (const ToolEntry& entry : builtin_tools()) names.push_back(entry.name);
+  return names;
+}
 
 Result<plugins::ToolList> tools_of(const Settings& settings) {
   plugins::ToolList tools;

@@ -13,6 +13,9 @@ namespace pasta::cli {
 
 extern const OptionRow kPluginRow;
 
+// Of the built-in tools.
+std::vector<std::string_view> tool_names();
+
 // The program's tools and those of the plug-ins that `settings` name.
 Result<plugins::ToolList> tools_of(const Settings& settings);
 

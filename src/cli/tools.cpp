@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
-#include "base/json_writer.h"
 #include "cli/console.h"
+#include "cli/json_object.h"
 #include "cli/options.h"
 #include "cli/tool_names.h"
 #include "pasta/tool.h"
@@ -13,9 +14,9 @@
 namespace pasta::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> kFormats = {"text", "table", "json"};
+constexpr std::array<std::string_view, 4> kFormats = {"text", "table", "json", "markdown"};
 const OptionRow kFormatRowOfTools = {"--format",        "PASTA_FORMAT",
-                                     "FORMAT",          "text or json; table is text",
+                                     "FORMAT",          "text, json or markdown; table is text",
                                      &Settings::format, kFormats};
 
 std::vector<std::string_view> kinds_of(const ToolEntry& entry) {
@@ -45,42 +46,6 @@ std::string as_page(const ToolEntry& entry) {
   return page;
 }
 
-// Members of an object, separated by ", ".
-class JsonObject {
- public:
-  JsonObject& text(std::string_view key, std::string_view value) {
-    start(key);
-    base::append_json_string(json_, value);
-    return *this;
-  }
-  template <class Texts>
-  JsonObject& texts(std::string_view key, const Texts& values) {
-    start(key);
-    json_ += '[';
-    for (std::string_view separator = ""; const std::string_view value : values) {
-      json_ += separator;
-      base::append_json_string(json_, value);
-      separator = ", ";
-    }
-    json_ += ']';
-    return *this;
-  }
-  JsonObject& raw(std::string_view key, std::string_view value) {
-    start(key);
-    json_ += value;
-    return *this;
-  }
-  [[nodiscard]] std::string done() const { return json_ + "}"; }
-
- private:
-  void start(std::string_view key) {
-    if (json_.size() > 1) json_ += ", ";
-    base::append_json_string(json_, key);
-    json_ += ": ";
-  }
-  std::string json_ = "{";
-};
-
 std::string as_json(const ToolEntry& entry) {
   std::vector<std::string> options;
   for (const OptionInfo& option : entry.options) {
@@ -99,6 +64,33 @@ std::string as_json(const ToolEntry& entry) {
       .done();
 }
 
+// Those of plug-ins have no page here.
+bool is_builtin(const ToolEntry& entry) {
+  const auto builtin = builtin_tools();
+  return std::ranges::find(builtin, entry.name, &ToolEntry::name) != builtin.end();
+}
+
+// Of docs/tools.md.
+std::string as_section(const ToolEntry& entry) {
+  std::string section = fmt::format(
+      "\n## {}\n\n{}.\n\nNeeds events of kind {}.{}\n", entry.name, entry.help,
+      fmt::join(kinds_of(entry), ", "),
+      is_builtin(entry) ? fmt::format(" [All about it](../src/tools/{}/tool.md).", entry.name)
+                        : "");
+  if (entry.options.empty()) return section;
+  section += "\n| option | default | meaning |\n|---|---|---|\n";
+  for (const OptionInfo& option : entry.options) {
+    section += fmt::format("| `{}` | {} | {}", option.name,
+                           option.fallback.empty() ? "none" : fmt::format("`{}`", option.fallback),
+                           option.help);
+    if (!option.choices.empty()) {
+      section += fmt::format(": `{}`", fmt::join(option.choices, "`, `"));
+    }
+    section += " |\n";
+  }
+  return section;
+}
+
 Result<int> run(const Settings& settings) {
   const auto tools = tools_of(settings);
   if (!tools) return tl::unexpected(tools.error());
@@ -113,6 +105,14 @@ Result<int> run(const Settings& settings) {
     std::vector<std::string> objects;
     for (const ToolEntry* entry : entries) objects.push_back(as_json(*entry));
     text = fmt::format("{{\"tools\": [\n{}\n]}}\n", fmt::join(objects, ",\n"));
+  } else if (settings.format == "markdown") {
+    text =
+        "# Tools\n\nEvery analysis of the program: `pastaprof report TRACE --tool NAME`, with "
+        "options "
+        "as `--opt NAME=VALUE`.\nThis page is what `pastaprof tools --format markdown` prints.\n";
+    for (const ToolEntry* entry : entries) {
+      text += as_section(*entry);
+    }
   } else if (settings.operands.empty()) {
     for (const ToolEntry* entry : entries) text += as_line(*entry);
   } else {
@@ -131,6 +131,7 @@ const Verb kTools = {"tools",
                      true,
                      false,
                      {&kFormatRowOfTools, &kPluginRow},
-                     run};
+                     run,
+                     tool_names};
 
 }  // namespace pasta::cli

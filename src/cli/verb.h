@@ -1,6 +1,8 @@
 // What the program can do: one Verb a file, told apart by the first word of the command line.
 #pragma once
 
+#include <pasta_version.h>
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +12,8 @@
 #include "pasta/result.h"
 
 namespace pasta::cli {
+
+inline constexpr std::string_view kVersion = "pastaprof " PASTA_VERSION " (" PASTA_COMMIT ")";
 
 // Exit codes of every verb.
 inline constexpr int kComplete = 0;
@@ -34,14 +38,19 @@ struct Settings {
   std::string top = "30";
   std::string width;
   std::string memory = "256MiB";
+  std::string sort;    // COLUMN[:asc|desc]
+  std::string filter;  // a regular expression
   bool strict = false;
   bool force = false;
+  bool quiet = false;
+  bool no_pager = false;
 };
 
-// One option, shared by all verbs that offer it. The environment variable counts when the command
-// line does not name the option.
+// One option, shared by all verbs that offer it: parsed, and told in the help, the manual page and
+// the completion of shells. The environment variable counts when the command line does not name the
+// option, and pasta.toml when neither does.
 struct OptionRow {
-  const char* names;  // "-o,--output"
+  const char* names;  // "-o,--output"; the long name comes after the short one
   const char* environment;
   const char* value;  // what stands for the value in the help; none for a flag
   const char* help;
@@ -49,17 +58,25 @@ struct OptionRow {
       target;
   std::span<const std::string_view> choices = {};  // empty = any text
   bool comma_separated = false;                    // of a list
+  // Not taken from a pasta.toml that lies in the working folder: such a file may have come with
+  // the traces, and must not load code or overwrite files.
+  bool own_file_only = false;
+  // Words that a shell offers for a value that can be any text; none: names of files.
+  std::vector<std::string_view> (*suggest)() = nullptr;
 };
 
 struct Verb {
   std::string_view name;
   std::string_view help;
-  const char* operand;  // what stands for one in the help
+  const char* operand;  // what stands for one in the help; none: there is none
   const char* operand_help;
   bool operand_optional, operand_repeats;
   std::vector<const OptionRow*> options;
   // Its exit code. Prints only results.
   Result<int> (*run)(const Settings& settings);
+  // What an operand can be; none: the name of a file.
+  std::vector<std::string_view> (*suggest)() = nullptr;
+  bool hidden = false;  // in the list of verbs
 };
 
 extern const Verb kReport;
@@ -68,5 +85,13 @@ extern const Verb kDump;
 extern const Verb kCheck;
 extern const Verb kExport;
 extern const Verb kJoin;
+extern const Verb kDoctor;
+extern const Verb kHelp;
+extern const Verb kCompletion;
+
+// In the order of the help.
+std::span<const Verb* const> verbs();
+// None: there is no such verb.
+const Verb* find_verb(std::string_view name);
 
 }  // namespace pasta::cli
