@@ -610,9 +610,9 @@ class MadeHere(Case):
 
     def test_times_are_missing(self):
         absent = [kernel("bad", None), kernel("bad", "10", None), kernel("bad", None, None),
-                  kernel("bad", '""'), kernel("bad", "{}"), kernel("bad", "[1]", "5")]
-        unreadable = [kernel("bad", "null"), kernel("bad", "true"), kernel("bad", '"x"'),
-                      kernel("bad", "10", "null"), kernel("bad", "10", '"x"')]
+                  kernel("bad", '""'), kernel("bad", "null"), kernel("bad", "10", "null")]
+        unreadable = [kernel("bad", "{}"), kernel("bad", "[1]", "5"), kernel("bad", "true"),
+                      kernel("bad", '"x"'), kernel("bad", "10", '"x"')]
         for records, code, problems in ((absent, COMPLETE, {"untimed": 1}),
                                         (unreadable, LOSSY, {"unreadable_number": 1})):
             for record in records:

@@ -11,9 +11,22 @@ using base::JsonType;
 
 namespace {
 
-// Ids and times are numbers mostly, and their text is wanted of either type.
+// Ids and times are numbers mostly, and their text is wanted whatever they are. null says that there
+// is none, and so does bare text such as NaN, which the reader has counted.
 std::string_view scalar(JsonCursor& cursor) {
-  return cursor.type() == JsonType::kNumber ? cursor.number() : cursor.string();
+  switch (cursor.type()) {
+    case JsonType::kNumber:
+      return cursor.number();
+    case JsonType::kObject:
+    case JsonType::kArray:
+      return cursor.skip();
+    case JsonType::kNull:
+    case JsonType::kAbsent:
+      cursor.skip();
+      return {};
+    default:
+      return cursor.string();
+  }
 }
 
 void read_triple(JsonCursor& cursor, Triple& triple) {
