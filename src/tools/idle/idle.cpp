@@ -332,9 +332,10 @@ class Idle : public Tool {
     Coverage waiting(device.work->waiting);
     const auto gap = [&](std::int64_t begin, std::int64_t end) {
       if (begin >= end) return;
-      const bool after_wait = splitter.waits_at(begin);
+      const bool queued = waiting.covers(begin);
+      const bool after_wait = !queued && splitter.waits_at(begin);
       Gap found{begin, end, index, {}};
-      if (waiting.covers(begin)) {
+      if (queued) {
         found.causes[static_cast<std::size_t>(IdleCause::kWorkQueued)] = found.length();
       } else {
         found.causes = splitter.split(begin, end);
@@ -477,7 +478,7 @@ class Idle : public Tool {
     const Interval gap = device.longest_gap;
     const std::int64_t length = distance_saturated(gap.begin, gap.end);
     const double gap_part = static_cast<double>(length) / static_cast<double>(idle);
-    if (gap_part >= 0.1) {
+    if (gap_part >= 0.2) {
       const StringId host = host_.range_in(gap.begin, gap.end, device.threads);
       text += fmt::format(" One gap alone took {} ({}{}).", base::format_duration(length),
                           base::format_share(gap_part),
