@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,11 +13,14 @@
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/memory/curve.h"
+#include "tools/memory/place.h"
 
 namespace pasta::tools {
 namespace {
 
 using memory::Curve;
+using memory::Owner;
+using memory::Place;
 
 constexpr std::string_view kGroupings[] = {"operator", "path"};
 constexpr OptionInfo kOptions[] = {
@@ -31,116 +33,6 @@ constexpr std::string_view kNotSeen = "(not seen allocated)";
 // The allocator's own counters, as sources call them.
 constexpr std::string_view kTotalAllocated = "Total Allocated";
 constexpr std::string_view kTotalReserved = "Total Reserved";
-
-// A sum of sizes. Unknown as soon as one of them is, or when it does not fit.
-struct Sum {
-  std::int64_t bytes = 0;
-  bool known = true;
-
-  void add(std::uint64_t more) {
-    known = known && more <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) &&
-            !__builtin_add_overflow(bytes, static_cast<std::int64_t>(more), &bytes);
-  }
-};
-
-// What one operator (or path) has allocated and not freed, now and when most was allocated.
-struct Owner {
-  std::int64_t bytes = 0, allocations = 0;
-  std::int64_t peak_bytes = 0, peak_allocations = 0;
-  bool changed = false;  // is in Place::changed
-};
-
-struct Address {
-  std::uint64_t value;
-  ProcessId process;  // two processes have two address spaces, even on one device
-  bool operator==(const Address&) const = default;
-};
-struct AddressHash {
-  std::size_t operator()(const Address& address) const {
-    // Allocators align, so the low bits say nothing.
-    return (address.value ^ std::uint64_t{address.process.value} << 48) * 0x9e3779b97f4a7c15u >> 8;
-  }
-};
-struct Allocation {
-  std::int64_t bytes;
-  std::int64_t start_ns;
-  std::size_t owner;
-};
-
-// The highest value of one of the allocator's counters.
-struct Counter {
-  std::optional<std::int64_t> last, highest;
-  Curve curve;
-
-  // True: it was never as high.
-  bool add(const Event& event, std::int64_t value) {
-    last = value;
-    if (!event.untimed()) curve.add(event.end_ns, value);
-    if (highest && value <= *highest) return false;
-    highest = value;
-    return true;
-  }
-};
-
-// A memory: of a device, or of the host as one process sees it.
-struct Place {
-  DeviceId device;    // none: the host
-  ProcessId process;  // of the host's
-
-  std::int64_t allocs = 0, frees = 0;
-  Sum allocated, freed;
-  std::int64_t untimed = 0;
-  std::int64_t addressless = 0;  // allocations and frees of something, of which nobody knows where
-  std::int64_t reused = 0, unmatched = 0;
-  Curve curve;
-
-  // The running sum of what the trace shows; what was allocated before the trace is not in it.
-  std::int64_t running = 0, peak = 0;
-  std::optional<std::int64_t> peak_ns;
-  std::optional<std::int64_t> total_at_peak;  // what the allocator counted then
-
-  Counter total, reserved;
-  std::optional<std::int64_t> reserved_at_total;  // at the first moment of total.highest
-
-  // What of the owners was live at the peak is found in one pass without a copy at each new peak:
-  // their `peak_` members are those of the last peak, and those that have changed since are listed.
-  // A new peak brings the listed ones up to date. An event lists at most one, so this is constant
-  // time for each event.
-  std::vector<Owner> owners;
-  std::vector<std::size_t> changed;
-  std::unordered_map<Address, Allocation, AddressHash> live;
-
-  [[nodiscard]] bool sizes_known() const { return allocated.known && freed.known; }
-  [[nodiscard]] bool peak_known() const { return sizes_known() && untimed == 0; }
-  [[nodiscard]] bool live_known() const { return peak_known() && addressless == 0; }
-  [[nodiscard]] std::int64_t events() const { return allocs + frees; }
-
-  void change(std::size_t owner, std::int64_t bytes, std::int64_t allocations) {
-    if (owner >= owners.size()) owners.resize(owner + 1);
-    Owner& it = owners[owner];
-    it.bytes += bytes;
-    it.allocations += allocations;
-    if (!it.changed) changed.push_back(owner);
-    it.changed = true;
-  }
-  void take_peak(std::int64_t time_ns) {
-    peak = running;
-    peak_ns = time_ns;
-    for (const std::size_t owner : changed) {
-      Owner& it = owners[owner];
-      it.peak_bytes = it.bytes;
-      it.peak_allocations = it.allocations;
-      it.changed = false;
-    }
-    changed.clear();
-  }
-
-  // What the allocator counts after a change is told after the change, at the same time. Later
-  // values are of later changes.
-  enum Awaited : unsigned { kNothing = 0, kTotalOfPeak = 1, kReservedOfTotal = 2 };
-  unsigned awaited = kNothing;
-  std::int64_t awaited_ns = 0;
-};
 
 // A row of the tables `peak` and `never_freed`.
 struct Share {
@@ -178,32 +70,9 @@ class Memory : public Tool {
       }
       if (!event.untimed()) end_ns_ = event.end_ns;
       const ProcessId process = process_of(event.lane, dictionary);
-      Place& place = place_of(event.memory.device, process);
-      const bool alloc = event.kind == Kind::kAlloc;
-      ++(alloc ? place.allocs : place.frees);
-      (alloc ? place.allocated : place.freed).add(event.memory.bytes);
-      if (event.untimed()) ++place.untimed;
-      if (event.memory.address == 0 && event.memory.bytes > 0) ++place.addressless;
-      if (!place.peak_known()) continue;  // and never will be
-
-      const auto bytes = static_cast<std::int64_t>(event.memory.bytes);
-      place.awaited = Place::kNothing;
-      place.running += alloc ? bytes : -bytes;
-      place.curve.add(event.end_ns, place.running);
-      if (place.addressless == 0 && event.memory.address != 0) {
-        const Address address{event.memory.address, process};
-        if (alloc) {
-          allocate(place, address, {bytes, event.end_ns, owner_of(event.scope, dictionary)});
-        } else {
-          free(place, address);
-        }
-      }
-      if (place.running > place.peak) {
-        place.take_peak(event.end_ns);
-        place.total_at_peak.reset();
-        place.awaited = Place::kTotalOfPeak;
-        place.awaited_ns = event.end_ns;
-      }
+      place_of(event.memory.device, process).change(event, process, [&] {
+        return owner_of(event.scope, dictionary);
+      });
     }
     return {};
   }
@@ -271,9 +140,7 @@ class Memory : public Tool {
 
   Place& place_of(DeviceId device, ProcessId process) {
     const auto make = [&] {
-      Place& place = places_.emplace_back();
-      place.device = device;
-      if (!device) place.process = process;
+      places_.emplace_back(device, device ? ProcessId{} : process);
       return places_.size() - 1;
     };
     return places_[device ? place_of_device_.get(device, make)
@@ -291,39 +158,11 @@ class Memory : public Tool {
     if (!event.untimed()) end_ns_ = event.end_ns;
     Place& place = place_of(event.counter.device, process_of(event.lane, dictionary));
     const auto value = static_cast<std::int64_t>(event.counter.value);
-    const bool now = place.awaited_ns == event.end_ns;
     if (role == kTotal) {
-      if ((place.awaited & Place::kTotalOfPeak) != 0 && now) place.total_at_peak = value;
-      place.awaited = Place::kNothing;
-      if (!place.total.add(event, value)) return;
-      place.reserved_at_total = place.reserved.last;
-      place.awaited = Place::kReservedOfTotal;
-      place.awaited_ns = event.end_ns;
+      place.count_total(event, value);
     } else {
-      place.reserved.add(event, value);
-      if ((place.awaited & Place::kReservedOfTotal) != 0 && now) place.reserved_at_total = value;
-      place.awaited &= ~unsigned{Place::kReservedOfTotal};
+      place.count_reserved(event, value);
     }
-  }
-
-  static void allocate(Place& place, const Address& address, const Allocation& allocation) {
-    const auto [known, is_new] = place.live.try_emplace(address, allocation);
-    if (!is_new) {
-      ++place.reused;
-      place.change(known->second.owner, -known->second.bytes, -1);
-      known->second = allocation;
-    }
-    place.change(allocation.owner, allocation.bytes, 1);
-  }
-
-  static void free(Place& place, const Address& address) {
-    const auto known = place.live.find(address);
-    if (known == place.live.end()) {
-      ++place.unmatched;
-      return;
-    }
-    place.change(known->second.owner, -known->second.bytes, -1);
-    place.live.erase(known);
   }
 
   std::size_t owner_of(FrameId scope, const Dictionary& dictionary) {
@@ -412,17 +251,10 @@ class Memory : public Tool {
             peak_time,
             known(place.total.highest),
             known(place.reserved.highest),
-            known(reserved_unused(place)),
+            known(place.reserved_unused()),
             any ? Cell(share(place.events() - place.addressless, place.events())) : Cell(),
             known(place.live_known(), place.reused),
             known(place.live_known(), place.unmatched)};
-  }
-
-  // Reserved by the allocator and not given out when it had given out most. Sources that do not
-  // count what is reserved for the host write 0 there.
-  static std::optional<std::int64_t> reserved_unused(const Place& place) {
-    if (!place.reserved_at_total || *place.reserved_at_total < *place.total.highest) return {};
-    return *place.reserved_at_total - *place.total.highest;
   }
 
   [[nodiscard]] std::vector<Share> live_at_peak(const Place& place) const {
@@ -494,7 +326,7 @@ class Memory : public Tool {
       if (!much_unused(place)) continue;
       ++also_unused;
       if (most_unused == nullptr ||
-          *reserved_unused(place) > *reserved_unused(*most_unused->second)) {
+          *place.reserved_unused() > *most_unused->second->reserved_unused()) {
         most_unused = &one;
       }
     }
@@ -585,13 +417,13 @@ class Memory : public Tool {
   // More than a quarter of what is given out, and enough to be worth a change.
   static bool much_unused(const Place& place) {
     constexpr std::int64_t kWorthwhile = std::int64_t{1} << 30;
-    const auto unused = reserved_unused(place);
+    const auto unused = place.reserved_unused();
     return unused && *unused > kWorthwhile && *unused > *place.total.highest / 4;
   }
 
   static Finding unused_finding(const Labelled& of, std::int64_t others) {
     const auto& [label, place] = of;
-    const std::int64_t unused = *reserved_unused(*place);
+    const std::int64_t unused = *place->reserved_unused();
     std::string text = fmt::format(
         "on device {} {} were reserved when at most {} were allocated: {} lay unused, cut into "
         "pieces that fit nothing, or kept from an earlier time that needed more",
