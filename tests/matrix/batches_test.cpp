@@ -63,11 +63,12 @@ TEST_P(Batches, OfAnySizeGiveOneAnswer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, Batches, ::testing::ValuesIn(traces()),
-                         [](const ::testing::TestParamInfo<std::string>& info) {
-                           std::string name = std::filesystem::path(info.param).filename().string();
+                         [](const ::testing::TestParamInfo<std::string>& trace) {
+                           std::string name =
+                               std::filesystem::path(trace.param).filename().string();
                            std::ranges::replace_if(
                                name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return std::to_string(info.index) + "_" + name;
+                           return std::to_string(trace.index) + "_" + name;
                          });
 
 }  // namespace
