@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
 #include "stats/interval_set.h"
 #include "tools/common/testing.h"
 #include "tools/idle/longest.h"
-#include "tools/summary/summary.h"
 
 namespace pasta::tools {
 namespace {
@@ -284,6 +284,8 @@ TEST(Idle, PartsAddUpOnRandomTraces) {
   const auto number = [&](int below) { return static_cast<std::int64_t>(random() % below); };
   constexpr const char* kCalls[] = {"cudaLaunchKernel", "cudaDeviceSynchronize", "cudaMemcpy",
                                     "cudaMalloc", "cudaEventQuery"};
+  const ToolEntry& summary =
+      *std::ranges::find(builtin_tools(), std::string_view("summary"), &ToolEntry::name);
   for (int round = 0; round < 200; ++round) {
     Trace trace;
     const std::int64_t scale = round % 2 == 0 ? 1 : 100'000;  // also ranges that are long
@@ -304,7 +306,7 @@ TEST(Idle, PartsAddUpOnRandomTraces) {
     }
     trace.sort();
     const Report idle = trace.report(kIdle).value();
-    const Table devices = table(trace.report(kSummary).value(), "devices");
+    const Table devices = table(trace.report(summary).value(), "devices");
     const auto sum = [](const std::vector<std::int64_t>& values) {
       std::int64_t total = 0;
       for (const std::int64_t value : values) total += value;
