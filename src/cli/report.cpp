@@ -15,13 +15,14 @@
 namespace pasta::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kDefaultTools = {"summary", "kernels"};
+// Where the time went, why devices were idle, and which kernels took it.
+constexpr std::array<std::string_view, 3> kDefaultTools = {"summary", "idle", "kernels"};
 constexpr std::array<std::string_view, 5> kTimeUnits = {"auto", "ns", "us", "ms", "s"};
 
 const OptionRow kToolRow = {"-t,--tool",
                             "PASTA_TOOL",
                             "NAME",
-                            "Which analyses to run (default: summary,kernels); see pastaprof tools",
+                            "Which analyses to run (default: summary,idle,kernels); see pastaprof tools",
                             &Settings::tools,
                             {},
                             true,
