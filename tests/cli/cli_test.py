@@ -151,7 +151,7 @@ class Report(CommandLine):
 
     def test_formats(self):
         self.assertEqual(self.run_it("report", self.trace, "--format", "table"), self.run_it("report", self.trace))
-        self.assertEqual([r["tool"] for r in self.answer(self.trace)["reports"]], ["summary", "kernels"])
+        self.assertEqual([r["tool"] for r in self.answer(self.trace)["reports"]], ["summary", "idle", "kernels"])
         out = self.run_it("report", self.trace, "--format=csv", "--tool=kernels")[0]
         lines = list(csv.DictReader(io.StringIO(out)))
         self.assertEqual({line["name"]: line["total"] for line in lines}, {"gemm": "30000", "relu": "20000"})
@@ -175,7 +175,7 @@ class Report(CommandLine):
         for option, wanted in [("group=fruit", "one of name, short, class, operator"),
                                ("fruit=1", "kernels.group"), ("kernels.fruit=1", "its options are"),
                                ("group", "[TOOL.]NAME=VALUE"), ("=x", "[TOOL.]NAME=VALUE"),
-                               ("memory.group=name", "the tools are summary, kernels")]:
+                               ("memory.group=name", "the tools are summary, idle, kernels")]:
             out, err = self.run_it("report", self.trace, "--opt", option, code=WRONG_USAGE)
             self.assertIn(wanted, err)
             self.assertEqual(out, "")
