@@ -111,7 +111,9 @@ def check_laws(program, case, run):
             raise AssertionError(f"report of {path}: exit code {result.returncode}\n{result.stderr}")
         return without_source(result.stdout)
 
-    arguments = [a for i, a in enumerate(run.arguments)
+    # Options are for the tool of the run, also where others have options of the same name.
+    arguments = [f"{run.tool}.{a}" if i and run.arguments[i - 1] == "--opt" and "." not in a.split("=")[0] else a
+                 for i, a in enumerate(run.arguments)
                  if not a.startswith("--format") and (i == 0 or run.arguments[i - 1] != "--format")]
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -67,10 +67,9 @@ void HostCalls::note_nesting(std::uint32_t site, const Event& range) {
   });
 }
 
-bool HostCalls::runs_elsewhere(FrameId frame, FrameId parent) const {
-  if (frame.value >= nodes_.size() || parent.value >= nodes_.size()) return false;
-  const Node& own = nodes_[frame.value];
-  return own.seen && !own.nested && nodes_[parent.value].seen;
+HostCalls::Nesting HostCalls::nesting(FrameId frame, FrameId parent) const {
+  if (!seen(frame) || !seen(parent)) return Nesting::kUnknown;
+  return nodes_[frame.value].nested ? Nesting::kInside : Nesting::kElsewhere;
 }
 
 }  // namespace pasta::tools::operators

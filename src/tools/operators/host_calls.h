@@ -38,9 +38,14 @@ class HostCalls {
   void note_nesting(std::uint32_t site, const Event& range);
 
   [[nodiscard]] const std::vector<Site>& sites() const { return sites_; }
-  // A node no call of which lay in a call of its parent on the same thread: a backward operator
-  // below its forward operator. Not told of a node whose parent was never seen.
-  [[nodiscard]] bool runs_elsewhere(FrameId frame, FrameId parent) const;
+  // kElsewhere: no call of the node lay in a call of its parent on the same thread, as a backward
+  // operator does not lie in its forward operator. kUnknown: no timed call of one of them was seen.
+  enum class Nesting : std::uint8_t { kInside, kElsewhere, kUnknown };
+  [[nodiscard]] Nesting nesting(FrameId frame, FrameId parent) const;
+  // Whether a timed call of the node was seen.
+  [[nodiscard]] bool seen(FrameId frame) const {
+    return frame.value < nodes_.size() && nodes_[frame.value].seen;
+  }
 
  private:
   struct Key {

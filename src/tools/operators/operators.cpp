@@ -75,6 +75,7 @@ struct Sums {
   std::int64_t host_total = 0;
   std::int64_t host_self = 0;
   bool has_path = false;  // else device work cannot be told to be under it
+  bool unclear = false;   // some of that work may be of its backward pass, or not
   DeviceWork total, self, backward;
   std::size_t seen_by = 0;  // the place whose work was added last
 };
@@ -264,7 +265,7 @@ class Operators : public Tool {
     for (std::uint32_t id = 0; id < work_.size(); ++id) {
       const DeviceWork& work = work_[id];
       if (work.number == 0) continue;
-      bool inside = true;
+      auto nesting = HostCalls::Nesting::kInside;
       bool innermost = true;
       for (FrameId at{id}; at;) {
         const Frame frame = dictionary.frame(at);
@@ -274,11 +275,14 @@ class Operators : public Tool {
           if (innermost) sums.self.add(work);
           if (sums.seen_by != std::size_t{id} + 1) {
             sums.seen_by = std::size_t{id} + 1;
-            (inside ? sums.total : sums.backward).add(work);
+            sums.unclear |= nesting == HostCalls::Nesting::kUnknown;
+            (nesting == HostCalls::Nesting::kInside ? sums.total : sums.backward).add(work);
           }
           innermost = false;
         }
-        if (frame.parent && calls_.runs_elsewhere(at, frame.parent)) inside = false;
+        if (frame.parent && nesting == HostCalls::Nesting::kInside) {
+          nesting = calls_.nesting(at, frame.parent);
+        }
         at = frame.parent;
       }
       if (innermost) outside_.add(work);
@@ -339,11 +343,14 @@ class Operators : public Tool {
 
   // Whether the calls of a site run inside calls of the same name.
   bool inside_its_own(const Site& site, const Dictionary& dictionary) const {
-    if (site.frame && site.scope && calls_.runs_elsewhere(site.frame, site.scope)) return false;
+    constexpr auto kElsewhere = HostCalls::Nesting::kElsewhere;
+    if (site.frame && calls_.nesting(site.frame, site.scope) == kElsewhere) return false;
     for (FrameId at = site.scope; at;) {
       const Frame frame = dictionary.frame(at);
-      if (frame.name == site.name && settings_.scopes->has(frame.domain)) return true;
-      if (frame.parent && calls_.runs_elsewhere(at, frame.parent)) return false;
+      if (frame.name == site.name && settings_.scopes->has(frame.domain) && calls_.seen(at)) {
+        return true;
+      }
+      if (calls_.nesting(at, frame.parent) == kElsewhere) return false;
       at = frame.parent;
     }
     return false;
@@ -353,17 +360,17 @@ class Operators : public Tool {
     const auto known = [](bool is_known, std::int64_t value) {
       return is_known ? Number(value) : Number();
     };
-    const auto device = [&](const DeviceWork& work) {
-      return sums.has_path ? work.time() : Number();
+    const auto device = [&](bool is_known, const DeviceWork& work) {
+      return is_known && sums.has_path ? work.time() : Number();
     };
     return {.name = std::string(dictionary.text(sums.name)),
             .shape = sums.shape == 0 ? std::nullopt : std::optional(shapes_[sums.shape]),
             .calls = sums.calls,
             .host_total = known(sums.timed > 0, sums.host_total),
             .host_self = known(sums.timed > 0, sums.host_self),
-            .device_total = device(sums.total),
-            .device_self = device(sums.self),
-            .device_backward = settings_.by_shape ? Number() : device(sums.backward),
+            .device_total = device(!sums.unclear, sums.total),
+            .device_self = device(true, sums.self),
+            .device_backward = device(!sums.unclear && !settings_.by_shape, sums.backward),
             .kernels = known(sums.has_path, sums.self.kernels),
             .launches = known(sums.has_path, sums.self.launches)};
   }

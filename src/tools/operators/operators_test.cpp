@@ -250,6 +250,28 @@ TEST(Operators, WhatIsNotKnownIsNotZero) {
   EXPECT_EQ(finding(report, "no-device-time").id, "no-device-time");
 }
 
+TEST(Operators, WithoutItsCallsNobodyKnowsWhatIsBackward) {
+  HostTrace trace;
+  const FrameId forward = trace.frame({}, "mm", ScopeDomain::kOperator);
+  const FrameId inner = trace.frame(forward, "MmBackward", ScopeDomain::kOperator);
+  trace.launched_kernel(trace.queue(0), 0, 10, inner);
+  trace.range(trace.thread(1), "mm", 0, 5);
+  const Table rows = table(trace.report(kOperators).value(), "operators");
+  EXPECT_EQ(value(rows, "MmBackward", "device_total"), 10);
+  EXPECT_EQ(value(rows, "MmBackward", "calls"), 0);
+  EXPECT_EQ(value(rows, "mm", "device_total"), -1);
+  EXPECT_EQ(value(rows, "mm", "device_backward"), -1);
+  EXPECT_EQ(value(rows, "mm", "device_self"), 0);
+
+  HostTrace other;
+  other.launched_kernel(other.queue(0), 0, 7, other.range(other.thread(1), "mm", 0, 5));
+  const std::vector<RankReport> ranks = {{"rank 0", 0, trace.report(kOperators).value()},
+                                         {"rank 1", 0, other.report(kOperators).value()}};
+  const Table joined = table(kOperators.join(ranks).value(), "operators");
+  EXPECT_EQ(value(joined, "mm", "device_total"), -1) << "7 would leave out what rank 0 may have";
+  EXPECT_EQ(value(joined, "mm", "device_self"), 7);
+}
+
 TEST(Operators, NothingIsSaidOfNothing) {
   const Report report = HostTrace().report(kOperators).value();
   EXPECT_EQ(finding(report, "no-ranges").text, "the trace has no operator of the host");

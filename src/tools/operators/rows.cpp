@@ -162,11 +162,17 @@ Result<Report> join(std::span<const RankReport> ranks) {
     for (const std::vector<Cell>& cells : reader->rows()) {
       const auto name = reader->text(cells, "name").value_or("");
       const auto shape = *by_shape ? reader->text(cells, "shape") : std::nullopt;
-      Row& row = joined[{name, shape}];
+      const auto [known, is_new] = joined.try_emplace({name, shape});
+      Row& row = known->second;
       row.name = name;
       row.shape = shape;
       for (const auto& [column, member] : kNumbers) {
-        row.*member = add_known(row.*member, reader->integer(cells, column));
+        const Number number = reader->integer(cells, column);
+        // Unknown can mean that nobody knows which of the two the work belongs to: then the sum
+        // without it would be too small. Elsewhere it means that nothing has times, which adds 0.
+        const bool divided = member == &Row::device_total || member == &Row::device_backward;
+        const bool lost = divided && !is_new && (!number || !(row.*member));
+        row.*member = lost ? Number() : add_known(row.*member, number);
       }
     }
     for (const Part& part : rank.report.parts) {
