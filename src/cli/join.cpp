@@ -10,7 +10,7 @@
 #include "base/input.h"
 #include "cli/console.h"
 #include "cli/options.h"
-#include "pasta/quality.h"
+#include "cli/reading.h"
 #include "pasta/tool.h"
 #include "report/render.h"
 
@@ -46,18 +46,6 @@ Result<session::Answer> read_answer(const std::string& path) {
   return session::Answer{.path = path, .label = {}, .document = std::move(*document)};
 }
 
-// Whether the answers that were joined were complete.
-int completeness_of(const Document& document) {
-  std::vector<std::string> losses;
-  for (const auto& problem : document.trace.problems) {
-    if (problem.severity != "altered" && problem.severity != "dropped") continue;
-    losses.push_back(fmt::format("{} {}", problem.count, problem.reason));
-  }
-  if (losses.empty()) return kComplete;
-  say(fmt::format("the answer is not complete: {}", fmt::join(losses, ", ")));
-  return kIncomplete;
-}
-
 Result<int> run(const Settings& settings) {
   const auto& paths = settings.operands;
   if (!settings.labels.empty() && settings.labels.size() != paths.size()) {
@@ -81,7 +69,7 @@ Result<int> run(const Settings& settings) {
                     fmt::join(joined->left_out, ", ")));
   }
   PASTA_TRY(destination->write(joined->document));
-  return completeness_of(joined->document);
+  return completeness(joined->document);
 }
 
 }  // namespace
@@ -92,7 +80,8 @@ const Verb kJoin = {"join",
                     "Report as JSON, or - for standard input",
                     false,
                     true,
-                    {&kFormatRow, &kOutputRow, &kForceRow, &kLabelRow},
+                    {&kFormatRow, &kOutputRow, &kForceRow, &kTopRow, &kTimeUnitRow, &kWidthRow,
+                     &kNoPagerRow, &kLabelRow},
                     run};
 
 }  // namespace pasta::cli

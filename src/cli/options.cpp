@@ -13,6 +13,7 @@
 namespace pasta::cli {
 namespace {
 
+constexpr std::array<std::string_view, 5> kTimeUnits = {"auto", "ns", "us", "ms", "s"};
 constexpr std::array<std::string_view, 4> kFormats = {"text", "table", "json", "csv"};
 
 struct TimePoint {
@@ -84,6 +85,14 @@ const OptionRow kQuietRow = {"-q,--quiet", "PASTA_QUIET", nullptr,
 const OptionRow kFormatRow = {"--format",        "PASTA_FORMAT",
                               "FORMAT",          "text, json or csv; table is text",
                               &Settings::format, kFormats};
+
+const OptionRow kTopRow = {"--top", "PASTA_TOP", "N", "Rows of a table in text; 0 is all",
+                           &Settings::top};
+const OptionRow kTimeUnitRow = {
+    "--timeunit",         "PASTA_TIMEUNIT", "UNIT", "Unit of times in text: auto, ns, us, ms or s",
+    &Settings::time_unit, kTimeUnits};
+const OptionRow kWidthRow = {"--width", "PASTA_WIDTH", "COLUMNS",
+                             "Width of text (default: the terminal's)", &Settings::width};
 
 Result<Plan> plan_of(const Settings& settings) {
   Plan plan;

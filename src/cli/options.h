@@ -14,7 +14,8 @@ inline constexpr const char* kTraceHelp =
     "File of any format that is known, or - for standard input";
 
 extern const OptionRow kStrictRow, kFromRow, kToRow, kUntilRow, kDeviceRow, kRankRow, kLabelRow,
-    kMemoryRow, kOutputRow, kForceRow, kFormatRow, kNoPagerRow, kQuietRow;
+    kMemoryRow, kOutputRow, kForceRow, kFormatRow, kNoPagerRow, kQuietRow, kTopRow, kTimeUnitRow,
+    kWidthRow;
 
 // Fail with kUsage, saying what would be right.
 Result<Plan> plan_of(const Settings& settings);

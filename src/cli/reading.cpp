@@ -63,12 +63,16 @@ Result<Document> read_all(Reading& reading, const Settings& settings, bool print
 }
 
 int completeness(const Session& session, const Document& document) {
-  if (session.worst() < Severity::kAltered) return kComplete;
+  return session.worst() < Severity::kAltered ? kComplete : completeness(document);
+}
+
+int completeness(const Document& document) {
   std::vector<std::string> losses;
   for (const auto& problem : document.trace.problems) {
     if (problem.severity != "altered" && problem.severity != "dropped") continue;
     losses.push_back(fmt::format("{} {}", problem.count, problem.reason));
   }
+  if (losses.empty()) return kComplete;
   say(fmt::format("the answer is not complete: {}", fmt::join(losses, ", ")));
   return kIncomplete;
 }

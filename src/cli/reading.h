@@ -27,5 +27,7 @@ Result<Document> read_all(Reading& reading, const Settings& settings, bool print
 
 // kIncomplete, and a line that says why, when something was dropped or altered; else kComplete.
 int completeness(const Session& session, const Document& document);
+// The same of a document alone.
+int completeness(const Document& document);
 
 }  // namespace pasta::cli

@@ -17,7 +17,6 @@ namespace {
 
 // Where the time went, why devices were idle, and which kernels took it.
 constexpr std::array<std::string_view, 3> kDefaultTools = {"summary", "idle", "kernels"};
-constexpr std::array<std::string_view, 5> kTimeUnits = {"auto", "ns", "us", "ms", "s"};
 
 const OptionRow kToolRow = {"-t,--tool",
                             "PASTA_TOOL",
@@ -31,13 +30,6 @@ const OptionRow kToolRow = {"-t,--tool",
 const OptionRow kOptRow = {"--opt", "PASTA_OPT", "[TOOL.]NAME=VALUE",
                            "Set an option of a tool; see pastaprof tools NAME",
                            &Settings::tool_options};
-const OptionRow kTopRow = {"--top", "PASTA_TOP", "N", "Rows of a table in text; 0 is all",
-                           &Settings::top};
-const OptionRow kTimeUnitRow = {
-    "--timeunit",         "PASTA_TIMEUNIT", "UNIT", "Unit of times in text: auto, ns, us, ms or s",
-    &Settings::time_unit, kTimeUnits};
-const OptionRow kWidthRow = {"--width", "PASTA_WIDTH", "COLUMNS",
-                             "Width of text (default: the terminal's)", &Settings::width};
 const OptionRow kSortRow = {"--sort", "PASTA_SORT", "COLUMN[:asc|desc]",
                             "Order of rows of the tables that have this column", &Settings::sort};
 const OptionRow kFilterRow = {"--filter", "PASTA_FILTER", "REGEX",
