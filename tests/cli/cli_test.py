@@ -97,7 +97,7 @@ class WholeProgram(CommandLine):
         out, err = self.run_it("--help")
         self.assertEqual(err, "")
         verbs = re.findall(r"^  ([a-z]+) ", out, re.MULTILINE)
-        self.assertEqual(verbs, ["report", "tools", "dump", "check", "export"])
+        self.assertEqual(verbs, ["report", "tools", "dump", "check", "export", "join", "doctor"])
         self.assertEqual(self.run_it("-h")[0], out)
         version = self.run_it("--version")[0]
         self.assertRegex(version, r"\Apastaprof \d+\.\d+\.\d+ \([0-9a-f]{12}|unknown commit\)\n\Z")
