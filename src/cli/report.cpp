@@ -18,15 +18,16 @@ namespace {
 // Where the time went, why devices were idle, and which kernels took it.
 constexpr std::array<std::string_view, 3> kDefaultTools = {"summary", "idle", "kernels"};
 
-const OptionRow kToolRow = {"-t,--tool",
-                            "PASTA_TOOL",
-                            "NAME",
-                            "Which analyses to run (default: summary,idle,kernels); see pastaprof tools",
-                            &Settings::tools,
-                            {},
-                            true,
-                            false,
-                            tool_names};
+const OptionRow kToolRow = {
+    "-t,--tool",
+    "PASTA_TOOL",
+    "NAME",
+    "Which analyses to run (default: summary,idle,kernels); see pastaprof tools",
+    &Settings::tools,
+    {},
+    true,
+    false,
+    tool_names};
 const OptionRow kOptRow = {"--opt", "PASTA_OPT", "[TOOL.]NAME=VALUE",
                            "Set an option of a tool; see pastaprof tools NAME",
                            &Settings::tool_options};

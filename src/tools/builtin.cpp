@@ -12,13 +12,8 @@ namespace pasta {
 
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
-      tools::kSummary,
-      tools::kKernels,
-      tools::kOperators,
-      tools::kOverlap,
-      tools::kIdle,
-      tools::kLaunches,
-      tools::kMemory,
+      tools::kSummary, tools::kKernels,  tools::kOperators, tools::kOverlap,
+      tools::kIdle,    tools::kLaunches, tools::kMemory,
   };
   return kTools;
 }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pasta/report.h"
 #include "pasta/recorder.h"
+#include "pasta/report.h"
 
 namespace pasta::trace {
 

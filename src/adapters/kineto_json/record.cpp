@@ -11,8 +11,8 @@ using base::JsonType;
 
 namespace {
 
-// Ids and times are numbers mostly, and their text is wanted whatever they are. null says that there
-// is none, and so does bare text such as NaN, which the reader has counted.
+// Ids and times are numbers mostly, and their text is wanted whatever they are. null says that
+// there is none, and so does bare text such as NaN, which the reader has counted.
 std::string_view scalar(JsonCursor& cursor) {
   switch (cursor.type()) {
     case JsonType::kNumber:
