@@ -97,6 +97,12 @@ std::string clean(std::string_view text) {
   return out;
 }
 
+std::string words_of(std::string_view name) {
+  std::string words = clean(name);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));

@@ -12,6 +12,9 @@ namespace pasta::report {
 // UTF-8 become blanks or '?'. What the functions below take must be clean.
 std::string clean(std::string_view text);
 
+// A name of the interface ("copy_bytes") as words, clean.
+std::string words_of(std::string_view name);
+
 std::size_t width_of(std::string_view text);
 
 enum class Align : unsigned char { kLeft, kRight };

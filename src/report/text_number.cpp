@@ -27,15 +27,17 @@ bool shows(const Scale& scale, const Extent& extent) {
 }
 
 // Four digits of the largest value, more where the smallest needs them for two of its own.
-Scale with_decimals(Scale scale, const Extent& extent) {
-  if (scale.divisor == 1) {
-    scale.decimals = extent.whole ? 0 : 1;
-    return scale;
-  }
+Scale readable(Scale scale, const Extent& extent) {
   const int most = scale.decimals;
   const double shown = extent.largest / scale.divisor;
   scale.decimals = std::min(most, shown >= 100 ? 1 : shown >= 10 ? 2 : 3);
   while (scale.decimals < most && extent.smallest < 10 * last_place(scale)) ++scale.decimals;
+  return scale;
+}
+
+Scale with_decimals(Scale scale, const Extent& extent) {
+  if (scale.divisor != 1) return readable(scale, extent);
+  scale.decimals = extent.whole ? 0 : 1;
   return scale;
 }
 
@@ -76,7 +78,8 @@ Extent::Extent(std::span<const double> values)
 Scale choose_scale(Unit unit, const Extent& extent, TimeUnit time_unit) {
   switch (unit) {
     case Unit::kNone:
-      break;
+      // Whole ones may be ids: they are shown as they are.
+      return extent.whole ? Scale() : readable({"", 1, 3}, extent);
     case Unit::kNanoseconds:
       return choose_time_scales(std::span(&extent, 1), time_unit).front();
     case Unit::kBytes:
@@ -109,7 +112,7 @@ std::vector<Scale> choose_time_scales(std::span<const Extent> columns, TimeUnit 
 
 std::string format_number(double value, Unit unit, const Scale& scale) {
   if (!std::isfinite(value)) return "-";
-  if (unit == Unit::kNone) return fmt::format("{:.6g}", value);
+  if (unit == Unit::kNone && scale.decimals == 0) return fmt::format("{:.6g}", value);
   if (value == 0) return "0";
   const double place = std::pow(10.0, -scale.decimals);
   const double shown = value / scale.divisor;
@@ -123,7 +126,7 @@ std::string format_number(double value, Unit unit, const Scale& scale) {
 }
 
 std::string format_number(std::int64_t value, Unit unit, const Scale& scale) {
-  if (unit == Unit::kNone) return std::to_string(value);
+  if (unit == Unit::kNone && scale.decimals == 0) return std::to_string(value);
   if (scale.divisor == 1 && scale.decimals == 0) return format_count(value);
   return format_number(static_cast<double>(value), unit, scale);
 }

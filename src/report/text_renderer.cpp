@@ -149,7 +149,11 @@ class TextRenderer {
     std::vector<const Finding*> all;
     for (const Report& one : reports) {
       for (const Part& part : one.parts) {
-        if (const auto* finding = std::get_if<Finding>(&part)) all.push_back(finding);
+        const auto* finding = std::get_if<Finding>(&part);
+        if (finding == nullptr) continue;
+        // Several tools miss the same thing.
+        const auto said = [&](const Finding* other) { return other->text == finding->text; };
+        if (std::none_of(all.begin(), all.end(), said)) all.push_back(finding);
       }
     }
     if (all.empty()) return;
@@ -184,7 +188,7 @@ class TextRenderer {
                       clean(finding.of));
     }
     for (const auto& [name, cell] : finding.evidence) {
-      facts.push_back(clean(name) + ' ' + value_text(cell));
+      facts.push_back(words_of(name) + ' ' + value_text(cell));
     }
     paragraph(indent, join(facts, " · "));
     paragraph(indent + "→ ", clean(finding.advice));
@@ -193,7 +197,7 @@ class TextRenderer {
   static std::string value_text(const Cell& cell) {
     if (const auto* integer = std::get_if<std::int64_t>(&cell)) return format_count(*integer);
     if (const auto* number = std::get_if<double>(&cell)) {
-      return format_number(*number, Unit::kNone, Scale());
+      return format_quantity(*number, Unit::kNone, TimeUnit::kAuto);
     }
     if (const auto* text = std::get_if<std::string>(&cell)) return clean(*text);
     return "-";
@@ -201,13 +205,26 @@ class TextRenderer {
 
   void report(const Report& report) {
     title(report.title);
+    // A report of findings alone has said all at the top.
+    if (!report.parts.empty() &&
+        std::all_of(report.parts.begin(), report.parts.end(), is_finding)) {
+      line("  see Findings");
+      return;
+    }
+    if (std::all_of(report.parts.begin(), report.parts.end(), says_nothing)) {
+      line("  (nothing)");
+      return;
+    }
     bool first = true;
     for (const Part& part : report.parts) {
       std::visit([&](const auto& known) { append_part(known, report.title, first); }, part);
     }
-    if (first && report.parts.empty()) line("  (nothing)");
-    // A report of findings alone has said all at the top.
-    if (first && !report.parts.empty()) line("  see Findings");
+  }
+  static bool is_finding(const Part& part) { return std::holds_alternative<Finding>(part); }
+  // Below the title of its report.
+  static bool says_nothing(const Part& part) {
+    const auto* table = std::get_if<Table>(&part);
+    return is_finding(part) || (table != nullptr && table->rows.empty());
   }
   void append_part(const Finding&, const std::string&, bool&) {}
   template <class Known>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kGap = 2;
+constexpr std::string_view kUnknown = "-";
 // Names are not shortened below these widths; rather the table is cut into blocks.
 constexpr std::size_t kLeastKey = 24;
 constexpr std::size_t kLeastName = 12;
@@ -26,12 +29,6 @@ struct TextColumn {
   std::size_t natural = 0;  // width at which nothing is shortened
   std::size_t least = 0;
 };
-
-std::string words_of(std::string_view name) {
-  std::string words = clean(name);
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
-}
 
 std::size_t longest_word(std::string_view words) {
   std::size_t longest = 0;
@@ -80,7 +77,7 @@ std::string text_of(const Cell& cell, Unit unit, const Scale& scale) {
   }
   if (const auto* number = std::get_if<double>(&cell)) return format_number(*number, unit, scale);
   if (const auto* text = std::get_if<std::string>(&cell)) return clean(*text);
-  return "-";
+  return std::string(kUnknown);
 }
 
 std::vector<TextColumn> make_columns(const Table& table, std::size_t rows, TimeUnit time_unit) {
@@ -192,8 +189,15 @@ bool append_turned(std::string& out, const std::vector<TextColumn>& columns, std
   if (rows == 0 || rows >= columns.size()) return false;
   std::size_t name_width = 0, unit_width = 0;
   std::vector<std::size_t> widths(rows, 0);
+  // A unit stands behind the last value, but not where that is unknown.
+  const auto unit_in_name = [](const TextColumn& column) {
+    return !column.unit.empty() && column.cells.back() == kUnknown;
+  };
+  const auto name_of = [&](const TextColumn& column) {
+    return unit_in_name(column) ? column.name + " (" + column.unit + ')' : column.name;
+  };
   for (const TextColumn& column : columns) {
-    name_width = std::max(name_width, width_of(column.name));
+    name_width = std::max(name_width, width_of(name_of(column)));
     unit_width = std::max(unit_width, column.unit.size());
     for (std::size_t i = 0; i < rows; ++i) {
       widths[i] = std::max(widths[i], width_of(column.cells[i]));
@@ -202,7 +206,7 @@ bool append_turned(std::string& out, const std::vector<TextColumn>& columns, std
   const std::size_t total = total_width(widths) + name_width + kGap + unit_width + 1;
   if (total > width) return false;
   for (const TextColumn& column : columns) {
-    std::string line = std::string(kIndent, ' ') + pad(column.name, name_width, Align::kLeft);
+    std::string line = std::string(kIndent, ' ') + pad(name_of(column), name_width, Align::kLeft);
     for (std::size_t i = 0; i < rows; ++i) {
       line += std::string(kGap, ' ') + pad(column.cells[i], widths[i], Align::kRight);
     }
@@ -210,17 +214,42 @@ bool append_turned(std::string& out, const std::vector<TextColumn>& columns, std
       append_line(out, style.bold(line));
       append_line(out, rule(total, style));
     } else {
-      append_line(out, line + ' ' + column.unit);
+      append_line(out, line + ' ' + (unit_in_name(column) ? "" : column.unit));
     }
   }
   return true;
 }
 
+bool tells_rows_apart(const std::vector<TextColumn>& columns, std::size_t count) {
+  std::set<std::vector<std::string_view>> seen;
+  for (std::size_t row = 0; row < columns[0].cells.size(); ++row) {
+    std::vector<std::string_view> key;
+    for (std::size_t i = 0; i < count; ++i) key.emplace_back(columns[i].cells[row]);
+    if (!seen.insert(std::move(key)).second) return false;
+  }
+  return true;
+}
+
+// How many of the first columns are repeated in each block: as many as it takes to tell rows apart,
+// if they take no more than half of the width.
+std::size_t keys_of(const std::vector<TextColumn>& columns, std::size_t width) {
+  std::vector<std::size_t> widths;
+  for (std::size_t count = 1; count < columns.size(); ++count) {
+    widths.push_back(columns[count - 1].least);
+    if (count > 1 && total_width(widths) > width / 2) break;
+    if (tells_rows_apart(columns, count)) return count;
+  }
+  return 1;
+}
+
 void append_blocks(std::string& out, const std::vector<TextColumn>& columns, std::size_t width,
                    const Style& style) {
-  for (std::size_t next = 1; next < columns.size();) {
-    std::vector<std::size_t> chosen{0}, least{columns[0].least};
-    if (next > 1) out += '\n';
+  const std::size_t keys = keys_of(columns, width);
+  for (std::size_t next = keys; next < columns.size();) {
+    std::vector<std::size_t> chosen(keys), least;
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    for (std::size_t i = 0; i < keys; ++i) least.push_back(columns[i].least);
+    if (next > keys) out += '\n';
     do {
       chosen.push_back(next);
       least.push_back(columns[next].least);
@@ -250,7 +279,8 @@ void append_table(std::string& out, const Table& table, const TextOptions& optio
   }
   if (rows < table.rows.size()) {
     const auto more = static_cast<std::int64_t>(table.rows.size() - rows);
-    append_line(out, style.dim("  … and " + format_count(more) + " more rows"));
+    append_line(
+        out, style.dim("  … and " + format_count(more) + (more == 1 ? " more row" : " more rows")));
   }
 }
 

@@ -12,7 +12,7 @@ namespace pasta::report {
 
 // Appends `table` without its title, indented by two blanks. A table that is too wide has its
 // names shortened; then, when it has fewer rows than columns, it is turned; then it is cut into
-// blocks of columns, the first column repeated.
+// blocks of columns, the first columns repeated that tell its rows apart.
 void append_table(std::string& out, const Table& table, const TextOptions& options,
                   const Style& style);
 

@@ -44,7 +44,7 @@ TEST(Text, WholeReport) {
 
 Findings ───────────────────────────────────────────────────────────────
   warning  Device 0 waits for the host most of the time.
-           42.3% of the span · gaps 12,034 · median 1.5 · worst -
+           42.3% of the span · gaps 12,034 · median 1.500 · worst -
            → Launch less, or capture a graph.
 
 Summary ────────────────────────────────────────────────────────────────
@@ -212,6 +212,63 @@ TEST(Text, AWideTableOfFewRowsIsTurned) {
 )");
 }
 
+TEST(Text, AUnitNeverStandsBehindTheUnknown) {
+  Table table{
+      "t",
+      "Tool",
+      {{"device"},
+       {"time_of_computing", Unit::kNanoseconds},
+       {"time_of_communicating", Unit::kNanoseconds},
+       {"bytes", Unit::kBytes},
+       {"synchronisations", Unit::kCount}},
+      {{"0", integer(1'500'000), integer(20), {}, integer(3)}, {"1", {}, integer(4), {}, {}}}};
+  EXPECT_EQ(body(render_text(document_of(table), {.width = 45})),
+            R"(  device                      0  1
+  ───────────────────────────────────
+  time of computing (ms)  1.500  -
+  time of communicating      20  4 ns
+  bytes                       -  -
+  synchronisations            3  -
+)");
+}
+
+TEST(Text, EachBlockTellsItsRowsApart) {
+  Table table{"t", "Tool", {{"device"}, {"stream"}}, {}};
+  for (int row = 0; row < 12; ++row) {
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells.emplace_back("gpu " + std::to_string(row / 4));
+    cells.emplace_back("stream " + std::to_string(row % 4));
+    for (int column = 0; column < 6; ++column) {
+      if (row == 0) table.columns.push_back({"column" + std::to_string(column), Unit::kNone});
+      cells.emplace_back(integer(column));
+    }
+  }
+  const std::string text = body(render_text(document_of(table), {.width = 50}));
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find("gpu 2   stream 3 ", at)) != std::string::npos; ++at) {
+    ++count;
+  }
+  EXPECT_EQ(count, 2) << text;
+}
+
+TEST(Text, WhatSeveralToolsMissIsSaidOnce) {
+  Document document;
+  const Finding nothing{"n", Finding::Level::kInfo, "no device worked", 0, "", {}, ""};
+  for (const char* title : {"One", "Two"}) {
+    document.reports.push_back(
+        {"t", title, {nothing, Table{"a", "A", {{"x"}}, {}}, Table{"b", "B", {{"x"}}, {}}}});
+  }
+  document.reports.push_back({"t", "Three", {nothing}});
+  const std::string text = render_text(document, {.width = 40});
+  EXPECT_EQ(text.find("no device worked"), text.rfind("no device worked"));
+  EXPECT_NE(text.find("One ────────────────────────────────────\n  (nothing)\n\nTwo ──"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Three ──────────────────────────────────\n  see Findings\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Text, CutRowsAreSaid) {
   Table table{"t", "Tool", {{"n", Unit::kCount}}, {}};
   for (int i = 0; i < 1'500; ++i) table.rows.push_back({integer(i)});
@@ -264,7 +321,9 @@ TEST(Numbers, OneUnitForAColumn) {
   EXPECT_EQ(shown(Unit::kBytes, {0x1p40, 5}), "1.00 <0.01 TiB");
   EXPECT_EQ(shown(Unit::kShare, {1, 0, 0.5, 0.0001, 0.99999}), "100.0 0 50.0 <0.1 >99.9 %");
   EXPECT_EQ(shown(Unit::kCount, {1'234'567, 2}), "1,234,567 2 ");
-  EXPECT_EQ(shown(Unit::kNone, {1'234'567, 0.25}), "1.23457e+06 0.25 ");
+  EXPECT_EQ(shown(Unit::kNone, {1'234'567, 0.25}), "1,234,567.00 0.25 ");
+  EXPECT_EQ(shown(Unit::kNone, {8.72092, 0.00731727}), "8.721 0.007 ");
+  EXPECT_EQ(shown(Unit::kNone, {1234, 7}), "1234 7 ");
   EXPECT_EQ(format_number(std::int64_t{9'007'199'254'740'993}, Unit::kCount, Scale()),
             "9,007,199,254,740,993");
 }
