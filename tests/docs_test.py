@@ -4,9 +4,10 @@
 Links point to what exists; every block that begins with ```sh test runs (```sh test exit=N: ends
 with N) in a folder that holds nothing but the source tree's tests/, with pastaprof on PATH, and
 prints exactly the ```text block that follows it, if one does; every tool has a page that names its
-options; no text names a path of somebody's machine.
+options, and docs/tools.md is what the program says of them; no text names a path of somebody's machine.
 
-With PASTA_UPDATE=1 in the environment, the ```text blocks are rewritten instead of compared.
+With PASTA_UPDATE=1 in the environment, the ```text blocks and docs/tools.md are rewritten instead of
+compared.
 """
 import json
 import os
@@ -135,6 +136,14 @@ class Program(unittest.TestCase):
                         self.assertEqual(result.stdout, shown, "PASTA_UPDATE=1 tests/docs_test.py rewrites it")
                     ran += 1
         self.assertGreater(ran, 0)
+
+    def test_the_page_of_all_tools(self):
+        printed = subprocess.run([PROGRAM, "tools", "--format", "markdown"], check=True, capture_output=True).stdout
+        page = ROOT / "docs" / "tools.md"
+        if os.environ.get("PASTA_UPDATE"):
+            page.write_bytes(printed)
+        self.assertEqual(printed.decode(), page.read_text(encoding="utf-8"),
+                         "PASTA_UPDATE=1 tests/docs_test.py rewrites it")
 
     def test_every_tool_has_a_page(self):
         listing = subprocess.run([PROGRAM, "tools", "--format", "json"], check=True, capture_output=True, text=True)

@@ -73,7 +73,7 @@ bool is_builtin(const ToolEntry& entry) {
 // Of docs/tools.md.
 std::string as_section(const ToolEntry& entry) {
   std::string section = fmt::format(
-      "\n## {}\n\n{}.\n\nNeeds events of kind {}.{}\n", entry.name, entry.help,
+      "\n## {}\n\nSays {}.\n\nNeeds events of kind {}.{}\n", entry.name, entry.help,
       fmt::join(kinds_of(entry), ", "),
       is_builtin(entry) ? fmt::format(" [All about it](../src/tools/{}/tool.md).", entry.name)
                         : "");
