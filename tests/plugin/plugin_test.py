@@ -95,7 +95,7 @@ class PluginTest(unittest.TestCase):
         # Without --tool they run beside the default ones.
         done = run(PROGRAM, "report", SMALL, "--format", "json", *named)
         tools = [report["tool"] for report in json.loads(done.stdout)["reports"]]
-        self.assertEqual(tools, ["summary", "kernels", "count_kernels", "longest_kernel"])
+        self.assertEqual(tools, ["summary", "idle", "kernels", "count_kernels", "longest_kernel"])
         self.assertEqual(run(PROGRAM, "report", SMALL, "--plugin", "none.so").returncode, 1)
 
     def test_options_reach_it_and_are_checked(self):
