@@ -21,6 +21,8 @@ std::size_t TieGroup::Hash::operator()(const Event& event) const {
   mix(static_cast<std::uint64_t>(event.start_ns));
   mix(event.correlation);
   mix(std::uint64_t{event.name.value} << 32 | event.lane.value);
+  // Equal ranges lie inside each other, and only their scopes tell them apart.
+  mix(std::uint64_t{event.scope.value} << 16 | event.detail);
   mix(event.raw[0]);
   mix(last_word(event));
   return hash;
