@@ -12,11 +12,14 @@ import os
 import pathlib
 import pty
 import re
+import select
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import time
 import fcntl
 import unittest
 
@@ -58,6 +61,7 @@ class CommandLine(unittest.TestCase):
 
     def file(self, name, text):
         path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
@@ -446,14 +450,29 @@ class Pipes(CommandLine):
 
 
 class Terminal(CommandLine):
-    def on_terminal(self, *words, columns=72, **environment):
-        """What the program writes to a terminal of that width."""
+    def on_terminal(self, *words, columns=72, lines=400, code=COMPLETE, terminal=("stdout",), feed=None, **environment):
+        """Runs the program with the streams `terminal` on a terminal of that size; returns what it writes there, and
+        what it writes to the other of standard output and error. `feed()` gives standard input until something
+        is shown there, `feed(last=True)` its end.
+        """
         primary, secondary = pty.openpty()
-        fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=secondary, stderr=subprocess.PIPE,
-                                   cwd=self.folder, env={"TERM": "xterm", **self.inherited(), **environment})
+        self.addCleanup(os.close, primary)
+        fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        other = tempfile.TemporaryFile()
+        self.addCleanup(other.close)
+        environment = {"TERM": "xterm", "PATH": os.environ.get("PATH", ""), "PASTA_PAGER": "", **self.inherited(),
+                       **environment}
+        process = subprocess.Popen(
+            [PROGRAM, *map(str, words)], cwd=self.folder, stdin=subprocess.PIPE,
+            stdout=secondary if "stdout" in terminal else other, stderr=secondary if "stderr" in terminal else other,
+            env={k: v for k, v in environment.items() if v is not None})
         os.close(secondary)
         text = b""
+        while feed and not select.select([primary], [], [], 0)[0]:
+            process.stdin.write(feed())
+        if feed:
+            process.stdin.write(feed(last=True))
+        process.stdin.close()
         while True:
             try:
                 part = os.read(primary, 65536)
@@ -462,23 +481,261 @@ class Terminal(CommandLine):
             if not part:
                 break
             text += part
-        os.close(primary)
-        process.stderr.close()
-        self.assertEqual(process.wait(timeout=60), COMPLETE)
-        return text.decode()
+        self.assertEqual(process.wait(timeout=60), code)
+        other.seek(0)
+        return text.decode().replace("\r\n", "\n"), other.read().decode()
 
     def test_width_and_colour_are_the_terminals(self):
-        text = self.on_terminal("report", self.trace)
+        text = self.on_terminal("report", self.trace)[0]
         self.assertIn("\x1b[", text)
         plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
         self.assertEqual(max(map(len, plain.splitlines())), 72)
 
     def test_colour_only_where_it_is_wanted(self):
-        self.assertNotIn("\x1b", self.on_terminal("report", self.trace, NO_COLOR="1"))
-        self.assertNotIn("\x1b", self.on_terminal("report", self.trace, TERM="dumb"))
-        self.assertIn("\x1b", self.on_terminal("report", self.trace, NO_COLOR=""))
+        self.assertNotIn("\x1b", self.on_terminal("report", self.trace, NO_COLOR="1")[0])
+        self.assertNotIn("\x1b", self.on_terminal("report", self.trace, TERM="dumb")[0])
+        self.assertIn("\x1b", self.on_terminal("report", self.trace, NO_COLOR="")[0])
         self.on_terminal("report", self.trace, "-o", "colourless.txt")
         self.assertNotIn("\x1b", (self.folder / "colourless.txt").read_text())
+
+    def test_long_text_goes_through_the_pager(self):
+        plain = self.on_terminal("report", self.trace, NO_COLOR="1")[0]
+        paged = "".join(f"P:{line}\n" for line in plain.splitlines())
+        long = dict(lines=10, NO_COLOR="1")
+        pager = dict(PAGER="sed s/^/P:/")
+        self.assertEqual(self.on_terminal("report", self.trace, **long, PASTA_PAGER="sed s/^/P:/")[0], paged)
+        for different in [dict(long, PASTA_PAGER=""), dict(long, PASTA_PAGER="nonesuch"), dict(NO_COLOR="1"),
+                          dict(long, PASTA_NO_PAGER="1", PASTA_PAGER="sed s/^/P:/")]:
+            self.assertEqual(self.on_terminal("report", self.trace, **{**pager, **different})[0], plain, different)
+        self.assertEqual(self.on_terminal("report", self.trace, "--no-pager", **long, PASTA_PAGER="cat -n")[0], plain)
+        data = self.on_terminal("report", self.trace, "--format", "json", **long, PASTA_PAGER="sed s/^/P:/")[0]
+        json.loads(data)
+        self.assertEqual(self.on_terminal("report", self.trace, "-o", "f.txt", **long, PASTA_PAGER="cat -n")[0], "")
+
+    def test_the_pager_leaves_the_exit_code_alone(self):
+        broken = self.file("broken.json", BROKEN_RECORD)
+        for pager in ["cat", "true", "false", "head -n 1", "nonesuch"]:
+            self.on_terminal("report", broken, lines=10, code=INCOMPLETE, PASTA_PAGER=pager)
+            self.on_terminal("check", self.trace, lines=10, PASTA_PAGER=pager)
+
+    def test_what_the_pager_is_when_nobody_says(self):
+        self.file("bin/less", '#!/bin/sh\necho less "$@"\n').chmod(0o755)
+        out = self.on_terminal("report", self.trace, lines=10, PASTA_PAGER=None, PATH=f"{self.folder}/bin:/bin:/usr/bin")[0]
+        self.assertEqual(out, "less -FRX\n")
+
+    MANY = (json.dumps({"traceEvents": [row("op", "cpu_op", 10, 5)]})[:-2] + ",\n").replace('{"traceEvents": [', "")
+
+
+class SortAndFilter(CommandLine):
+    def lines(self, *words, **more):
+        out = self.run_it("report", self.trace, "--tool", "kernels", "--format", "csv", *words, **more)[0]
+        return [line["name"] for line in csv.DictReader(io.StringIO(out))]
+
+    def test_sort_in_every_format(self):
+        self.assertEqual(self.lines(), ["gemm", "relu"])
+        for sort, names in [("total:asc", ["relu", "gemm"]), ("total", ["gemm", "relu"]), ("name:desc", ["relu", "gemm"]),
+                            ("name", ["gemm", "relu"]), ("calls", ["gemm", "relu"])]:
+            self.assertEqual(self.lines("--sort", sort), names, sort)
+            document = self.answer(self.trace, "--sort", sort)
+            self.assertEqual([k["name"] for k in self.table(document, "kernels", "kernels")], names)
+        out = self.run_it("report", self.trace, "--tool", "kernels", "--sort", "total:asc")[0]
+        self.assertLess(out.index("relu"), out.index("gemm"))
+        top = self.run_it("report", self.trace, "--tool", "kernels", "--sort", "total:asc", "--top", "1")[0]
+        self.assertNotIn("gemm", top)
+
+    def test_filter_in_every_format_and_said(self):
+        for expression, names in [("gemm", ["gemm"]), ("^(re|x)", ["relu"]), ("m{2}", ["gemm"]), ("x", []), (".", ["gemm", "relu"])]:
+            out, err = self.run_it("report", self.trace, "--tool", "kernels", "--format", "csv", "--filter", expression)
+            self.assertEqual([line["name"] for line in csv.DictReader(io.StringIO(out))], names)
+            said = f"rows whose name matches {expression} ({len(names)} of 2; shares are of all)"
+            self.assertIn(said, err)
+            document = self.answer(self.trace, "--filter", expression)
+            self.assertEqual(document["trace"]["filter"], said)
+            self.assertEqual([k["name"] for k in self.table(document, "kernels", "kernels")], names)
+            self.assertTrue(self.table(document, "summary", "devices"))
+        gemm, = self.table(self.answer(self.trace, "--filter", "gemm"), "kernels", "kernels")
+        self.assertAlmostEqual(gemm["share"], 0.6)
+        self.assertIn("only rows whose name", self.run_it("report", self.trace, "--filter", "gemm")[0])
+
+    def test_refusals(self):
+        for words, wanted in [(["--sort", "wishes"], "there are"), (["--sort", "total:up"], ":asc"), (["--filter", "("], "("),
+                              (["--filter", "\\d"], "[0-9]"), (["--tool", "summary", "--filter", "x"], "no table has names")]:
+            out, err = self.run_it("report", self.trace, *words, code=WRONG_USAGE)
+            self.assertEqual(out, "")
+            self.assertIn(wanted, err)
+        # Before a long time is spent on reading.
+        self.assertIn("--filter", self.run_it("report", "nowhere.json", "--filter", "(", code=WRONG_USAGE)[1])
+
+
+class ConfigFile(CommandLine):
+    def setUp(self):
+        super().setUp()
+        self.own = self.folder / "config" / "pastaprof" / "pasta.toml"
+        self.own.parent.mkdir(parents=True)
+
+    def told(self, *words, code=COMPLETE, **environment):
+        return self.run_it("report", self.trace, *words, code=code,
+                           environment={"XDG_CONFIG_HOME": self.folder / "config", **environment})
+
+    def test_precedence(self):
+        self.own.write_text('top = 2\n[report]\nformat = "json"\ntool = "kernels"\n')
+        tools = lambda *words, **more: [r["tool"] for r in json.loads(self.told(*words, **more)[0])["reports"]]
+        self.assertEqual(tools(), ["kernels"])
+        self.file("pasta.toml", '# mine\ntool = ["summary", "kernels"]  # both\n')
+        self.assertEqual(tools(), ["summary", "kernels"])
+        self.file("pasta.toml", 'tool = "kernels"\n[check]\nforce = true\n[report]\ntool = [\n  "summary",\n]\n')
+        self.assertEqual(tools(), ["summary"])
+        self.assertEqual(tools(PASTA_TOOL="kernels"), ["kernels"])
+        self.assertEqual(tools("-t", "summary,kernels", PASTA_TOOL="kernels"), ["summary", "kernels"])
+        self.assertIn("name,", self.told("-t", "kernels", PASTA_FORMAT="csv")[0])
+
+    def test_home(self):
+        home = self.file("home/.config/pastaprof/pasta.toml", "format = 'csv'\n").parents[2]
+        self.assertEqual(self.run_it("report", self.trace, environment={"HOME": home}),
+                         self.run_it("report", self.trace, "--format", "csv"))
+
+    def test_values(self):
+        self.file("comma.json", REPAIRED)
+        for text, words in [("strict = true", ["--strict"]), ("strict = false", []), ("top = 1", ["--top=1"]),
+                            ('timeunit = "s"', ["--timeunit", "s"]), ("filter = 'g.*m'", ["--filter", "g.*m"]),
+                            ('filter = "\\"|gemm\\\\"', ["--filter", '"|gemm\\']), ("rank = [0, 1]", ["--rank", "0,1"]),
+                            ("tool = []", []), ("\r\n top\t=  1 \r\n", ["--top", "1"]), ("", [])]:
+            for trace_file in ["comma.json", self.trace]:
+                done = [subprocess.run([PROGRAM, "report", str(trace_file), *more], cwd=self.folder, capture_output=True,
+                                       timeout=60, env=self.inherited())
+                        for more in [words, []] if more is words or self.file("pasta.toml", text)]
+                (self.folder / "pasta.toml").unlink()
+                self.assertEqual(*[(d.returncode, d.stdout, d.stderr.replace(b" (--filter comes from pasta.toml:1)", b""))
+                                   for d in done], text)
+
+    def test_what_is_wrong_is_said_with_its_line(self):
+        for text, line, wanted in [("tpo = 3", 1, "did you mean top?"), ("\n\n[report]\nfromat = 1", 4, "did you mean format?"),
+                                   ("[reprot]\ntop = 1", 2, "did you mean report?"), ("[report]\nto_p = 1", 2, "did you mean top?"),
+                                   ("[tools]\ntop = 1", 2, "there is no option top"), ("top = 1\ntop = 2", 2, "twice"),
+                                   ("top", 1, "OPTION = VALUE"), ("top =", 1, "a value is"), ("top = many", 1, "a value is"),
+                                   ("top = 1 2", 1, "more than one"), ("format = 'x", 1, "closing quote"), ('format = "\\q"', 1, "backslash"),
+                                   ("tool = ['a' 'b']", 1, "comma"), ("tool = ['a'", 1, "comma"), ("[report", 1, "[VERB]"), ("[]", 1, "[VERB]"),
+                                   ("format = 'xml'", 1, "it is one of"), ("top = 'many'", 1, "--top needs"), ("top = [1]", 1, "not a list"),
+                                   ("strict = 1", 1, "true or false"), ("top = true", 1, "takes a value"),
+                                   ("plugin = './x.so'", 1, "your own file"), ("\nforce = true", 2, "your own file"),
+                                   ("[report]\noutput = 'x'", 2, "your own file"), ("help = true", 1, "there is no option")]:
+            self.file("pasta.toml", text)
+            out, err = self.told(code=WRONG_USAGE)
+            self.assertEqual(out, "")
+            self.assertIn(f"pasta.toml:{line}", err)
+            self.assertIn(wanted, err)
+
+    def test_your_own_file_may_say_more(self):
+        self.own.write_text("force = true\noutput = 'out.txt'\n")
+        self.told()
+        self.told()
+        self.assertIn("gemm", (self.folder / "out.txt").read_text())
+
+    def test_a_wrong_file_does_not_stop_the_help(self):
+        self.file("pasta.toml", "nonsense")
+        for words in [["--help"], ["report", "--help"], ["help", "report"], ["--version"], ["completion", "bash"]]:
+            self.run_it(*words)
+        self.assertIn("pasta.toml:1", self.run_it("doctor", code=WRONG_USAGE)[1])
+
+
+class Doctor(CommandLine):
+    def checks(self, **environment):
+        out = self.run_it("doctor", "--format", "json", environment=environment)[0]
+        return {check["name"]: check for check in json.loads(out)["checks"]}
+
+    def test_text_and_json_agree(self):
+        checks = self.checks()
+        text = self.run_it("doctor")[0]
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        for name, check in checks.items():
+            self.assertRegex(text, rf"(?m)^{re.escape(name)} +{check['status']} ")
+            self.assertIn(check["status"], ["ok", "warning", "missing"])
+            self.assertEqual(check["remedy"] == "", check["status"] == "ok")
+        for reader in ["pasta", "text", "kineto_json"]:
+            self.assertIn(f"{reader} (", checks["formats"]["detail"])
+        self.assertIn(checks["version"]["detail"], self.run_it("--version")[0])
+        self.assertEqual(checks["cores"]["status"], "ok")
+
+    def test_the_scratch_folder(self):
+        self.assertEqual(self.checks(TMPDIR=str(self.folder))["scratch"]["detail"].split(",")[0], str(self.folder))
+        scratch = self.checks(TMPDIR="/no/such/folder")["scratch"]
+        self.assertEqual(scratch["status"], "missing")
+        self.assertIn("TMPDIR", scratch["remedy"])
+
+    def test_settings(self):
+        self.assertEqual(self.checks()["pasta.toml"]["detail"], "no pasta.toml")
+        self.file("pasta.toml", "top = 1")
+        self.assertEqual(self.checks()["pasta.toml"]["detail"], "pasta.toml")
+
+
+class Help(CommandLine):
+    def verbs(self):
+        return re.findall(r"^  ([a-z]+) ", self.run_it("help")[0].partition("\n  VERB")[0], re.MULTILINE)
+
+    def options(self, verb):
+        return re.findall(r"(?<=[ ,])--?[a-z][a-z-]*", "\n".join(
+            line[:26] for line in self.run_it(verb, "--help")[0].splitlines() if line.startswith("  -")))
+
+    def test_help_fits_and_is_the_same_both_ways(self):
+        self.assertEqual(self.run_it("help"), self.run_it("--help"))
+        for verb in self.verbs():
+            text = self.run_it("help", verb)[0]
+            self.assertEqual(text, self.run_it(verb, "--help")[0])
+            self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        self.assertLessEqual(max(map(len, self.run_it("help")[0].splitlines())), 80)
+        self.assertIn("--filter", self.options("report"))
+        self.assertIn("-q", self.options("dump"))
+        self.assertIn("report", self.run_it("help", "nonesuch", code=WRONG_USAGE)[1])
+
+    def test_manual_names_everything(self):
+        page = self.run_it("help", "man")[0].replace("\\-", "-")
+        self.assertTrue(page.startswith(".TH PASTAPROF 1"))
+        for verb in self.verbs():
+            section = page.partition(f".SS {verb}\n")[2].partition(".S")[0]
+            for option in set(self.options(verb)) - {"-h", "--help", "--version"}:
+                self.assertIn(f"\\fB{option}\\fR", section)
+        for line in page.splitlines():
+            if line.startswith("."):
+                self.assertRegex(line, r"\A\.(TH|SH|SS|B|I|PP|TP)\b")
+        if shutil.which("man"):
+            done = subprocess.run(["man", "--warnings", "-l", "-"], input=self.run_it("help", "man")[0].encode(),
+                                  capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def complete(self, *words):
+        """What bash offers in place of the last word."""
+        script = self.run_it("completion", "bash")[0]
+        quoted = " ".join(f"'{word}'" for word in words)
+        done = subprocess.run(
+            ["bash", "-c", f'{script}\nCOMP_WORDS=(pastaprof {quoted}); COMP_CWORD={len(words)}\n_pastaprof; '
+                           'printf "%s\\n" "${COMPREPLY[@]}"'],
+            capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes(self):
+        self.assertEqual(self.complete("re"), ["report"])
+        self.assertEqual(set(self.complete("")), {*self.verbs(), "--help", "--version"})
+        for verb in self.verbs():
+            self.assertEqual(set(self.complete(verb, "-")), {*self.options(verb)} - {"-h"})
+        self.assertEqual(self.complete("report", "--timeunit", ""), ["auto", "ns", "us", "ms", "s"])
+        self.assertEqual(self.complete("report", "--format", "=", "c"), ["csv"])
+        self.assertEqual(self.complete("report", "--format", "="), ["text", "table", "json", "csv"])
+        self.assertEqual(self.complete("export", "x.json", "--to", "p"), ["pasta"])
+        self.assertEqual(self.complete("report", "--tool", "summary,ker"), ["summary,kernels"])
+        self.assertEqual(self.complete("report", "x"), [])  # bash offers files
+        self.assertIn("idle", self.complete("tools", ""))
+        self.assertEqual(self.complete("completion", "z"), ["zsh"])
+
+    def test_scripts_are_well_formed(self):
+        for shell in ["bash", "zsh", "fish"]:
+            script = self.run_it("completion", shell)[0]
+            for verb in self.verbs():
+                self.assertIn(verb, script)
+            if shutil.which(shell):
+                done = subprocess.run([shell, "-n"], input=script.encode(), capture_output=True, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (0, b""), shell)
+        self.assertIn("bash, zsh, fish", self.run_it("completion", "tcsh", code=WRONG_USAGE)[1])
 
 
 class Environment(CommandLine):
