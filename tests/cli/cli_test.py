@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 import fcntl
 import unittest
 
@@ -583,7 +582,7 @@ class ConfigFile(CommandLine):
         self.assertEqual(tools(), ["kernels"])
         self.file("pasta.toml", '# mine\ntool = ["summary", "kernels"]  # both\n')
         self.assertEqual(tools(), ["summary", "kernels"])
-        self.file("pasta.toml", 'tool = "kernels"\n[check]\nforce = true\n[report]\ntool = [\n  "summary",\n]\n')
+        self.file("pasta.toml", 'tool = "kernels"\n[check]\nstrict = true\n[report]\ntool = [\n  "summary",\n]\n')
         self.assertEqual(tools(), ["summary"])
         self.assertEqual(tools(PASTA_TOOL="kernels"), ["kernels"])
         self.assertEqual(tools("-t", "summary,kernels", PASTA_TOOL="kernels"), ["summary", "kernels"])
