@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 import fcntl
 import unittest
 
@@ -522,7 +523,49 @@ class Terminal(CommandLine):
         out = self.on_terminal("report", self.trace, lines=10, PASTA_PAGER=None, PATH=f"{self.folder}/bin:/bin:/usr/bin")[0]
         self.assertEqual(out, "less -FRX\n")
 
-    MANY = (json.dumps({"traceEvents": [row("op", "cpu_op", 10, 5)]})[:-2] + ",\n").replace('{"traceEvents": [', "")
+    @staticmethod
+    def operators(begin, end):
+        return "".join('{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": %d, "dur": 5},\n' % (10 * i)
+                       for i in range(begin, end))
+
+    def test_progress(self):
+        path, count, shown = self.folder / "many.json", 100_000, ""
+        while not re.search(r"of .* left", shown):  # where reading is too fast to be shown
+            self.assertLess(count, 5_000_000)
+            count *= 2
+            path.write_text('{"traceEvents": [' + self.operators(0, count)[:-2] + "]}")
+            begin = time.monotonic()
+            shown, out = self.on_terminal("report", path, "--format", "json", terminal=["stderr"])
+            seconds = time.monotonic() - begin
+        self.assertEqual(json.loads(out)["trace"]["events"], {"scope": count})
+        before, *drawn, after = shown.split("\r\x1b[K")
+        self.assertEqual((before, after), ("", ""))
+        for line in drawn:
+            self.assertRegex(line, r"\Aread \d+\.\d .iB( of \d+\.\d MiB \(\d+%\), .*/s, .* left|, analysing)\Z")
+            self.assertLess(len(line), 72)
+        self.assertIn(f"of {path.stat().st_size / 2**20:.1f} MiB", drawn[0])
+        self.assertLessEqual(len(drawn), seconds * 10)
+        narrow = self.on_terminal("check", path, terminal=["stderr"], columns=12)[0].split("\r\x1b[K")
+        self.assertEqual(max(map(len, narrow)), 11)
+        for words, streams, environment in [(["-q"], ["stderr"], {}), (["--quiet"], ["stderr"], {}),
+                                            ([], ["stderr"], {"PASTA_QUIET": "1"}), ([], ["stderr"], {"TERM": "dumb"}),
+                                            ([], ["stdout"], {})]:
+            both = self.on_terminal("report", path, *words, terminal=streams, NO_COLOR="1", **environment)
+            self.assertNotIn("\x1b", "".join(both), (words, streams))
+        # Where events are printed meanwhile, the line would stand between them.
+        self.assertNotIn("\x1b", self.on_terminal("dump", path, terminal=["stdout", "stderr"])[0])
+
+    def test_progress_of_a_pipe_has_no_end(self):
+        sent = []
+
+        def feed(last=False):
+            sent.append(self.operators(20_000 * len(sent), 20_000 * (len(sent) + 1)))
+            begin = '{"traceEvents": [' if len(sent) == 1 else ""
+            return (begin + (sent[-1][:-2] + "]}" if last else sent[-1])).encode()
+
+        shown, out = self.on_terminal("report", "-", "--format", "json", terminal=["stderr"], feed=feed)
+        self.assertRegex(shown.split("\r\x1b[K")[1], r"\Aread \d+\.\d .iB, .*/s\Z")
+        self.assertEqual(json.loads(out)["trace"]["events"], {"scope": 20_000 * len(sent)})
 
 
 class SortAndFilter(CommandLine):
