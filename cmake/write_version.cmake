@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 execute_process(
   COMMAND git -C ${SOURCE_DIR} rev-parse --short=12 HEAD
   OUTPUT_VARIABLE commit
