@@ -90,7 +90,7 @@ class PluginTool : public Tool {
   PluginTool& operator=(const PluginTool&) = delete;
 
   Status make(std::span<const pasta_setting> settings) {
-    const Status made = checked(row_->functions->make(settings.data(), settings.size(), &tool_));
+    Status made = checked(row_->functions->make(settings.data(), settings.size(), &tool_));
     if (made && tool_ == nullptr) return refusal(ErrorCode::kVendor, "made no tool");
     return made;
   }
