@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
@@ -33,6 +34,15 @@ class EventSink {
   virtual Dictionary& dictionary() = 0;
   // Facts of the source. Once, before the first push.
   virtual void describe(const SourceInfo& info) = 0;
+  // A sink for one more source of an adapter that has several, as a file has that others were
+  // merged into: its events, facts and problems are told apart from those of this one. After
+  // describe(), before the first push; lives as long as this one. What is pushed into the sinks of
+  // one adapter is in order of end_ns over all of them. Who does not tell sources apart gives
+  // itself.
+  virtual EventSink& add_source(const SourceInfo& info) {
+    static_cast<void>(info);
+    return *this;
+  }
   // In order of end_ns for stored adapters, untimed events first.
   virtual void push(std::span<const Event> events) = 0;
   // An event of kind kDevice with its bytes, which are copied.
@@ -89,6 +99,15 @@ struct ReaderEntry {
   AdapterInfo info;
   bool (*sniff)(std::span<const std::byte> head);
   Result<std::unique_ptr<Adapter>> (*open)(Input input);
+  // For formats that write several files for one run (a table each). Files of one folder to which
+  // the same reader gives the same key are parts of one run and are opened together, in order of
+  // their paths; "" is a file that stands alone. `head` is one that sniff() has accepted.
+  std::string (*run_of)(std::string_view path, std::span<const std::byte> head) = nullptr;
+  // Two or more inputs of one key. Their heads are valid until it returns.
+  Result<std::unique_ptr<Adapter>> (*open_run)(std::vector<Input> inputs) = nullptr;
+  // For formats that sniff() cannot tell from others: whether a file that was found in a folder,
+  // not named, is a trace. `stream` is read from its first byte on.
+  bool (*confirm)(ByteStream& stream) = nullptr;
 };
 std::span<const ReaderEntry> builtin_readers();
 
@@ -104,5 +123,24 @@ struct ReadProgress {
 // which outlives the adapter.
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path,
                                              ReadProgress* progress = nullptr);
+
+// A trace that a user has named, or that lies in a folder that he has named.
+struct OpenedSource {
+  std::vector<std::string> paths;  // several: files of one run
+  std::unique_ptr<Adapter> adapter;
+  bool found = false;  // in a folder: a rank of the job that the folder is
+};
+struct OpenedSources {
+  std::vector<OpenedSource> sources;
+  // Of each folder with files that are no traces, a sentence that names them.
+  std::vector<std::string> left_out;
+};
+
+// The adapters for files, folders and "-", in their order; those of a folder in order of their
+// names, in which numbers count as numbers. In a folder, four levels deep, all files are looked at
+// but hidden ones; what is no trace is left out there, while a file that was named and is none is
+// an error. kUsage when a file comes up twice by name.
+Result<OpenedSources> open_sources(std::span<const std::string> operands,
+                                   ReadProgress* progress = nullptr);
 
 }  // namespace pasta

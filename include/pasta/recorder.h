@@ -18,6 +18,13 @@ class Recorder {
  public:
   virtual ~Recorder() = default;
   virtual Status begin(const Dictionary& dictionary) = 0;
+  // What the events are of, before the first record(). Of several sources, from() says before each
+  // record() which one its events are of; at first it is the first.
+  virtual Status sources(std::span<const SourceInfo> sources) {
+    static_cast<void>(sources);
+    return {};
+  }
+  virtual void from(std::size_t source) { static_cast<void>(source); }
   virtual Status record(std::span<const Event> events) = 0;
   // The bytes that one event of a later record() call refers to as `id`.
   virtual Status record_blob(BlobId id, std::span<const std::byte> bytes) {

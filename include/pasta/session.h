@@ -43,7 +43,9 @@ class Session {
 
   // Before start().
   // `label` tells the source apart in tables; empty: its rank or file name where there are several.
-  void add(std::unique_ptr<Adapter> adapter, std::string label = {});
+  // A label "rank 3" says the rank as well. `of_job`: it is one of the ranks of a job, so that it
+  // is an error when its rank is neither in it nor in its name nor in its label.
+  void add(std::unique_ptr<Adapter> adapter, std::string label = {}, bool of_job = false);
   void add(const ToolEntry& entry, std::unique_ptr<Tool> tool);
   // Gets everything, or only what passes the filter.
   void add(std::unique_ptr<Recorder> recorder, bool filtered = false);

@@ -20,8 +20,10 @@ std::span<const ReaderEntry> builtin_readers() {
       ReaderEntry{adapters::pasta_file::kInfo, adapters::pasta_file::sniff,
                   adapters::pasta_file::open},
       ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
-      ReaderEntry{adapters::kineto_json::kInfo, adapters::kineto_json::sniff,
-                  adapters::kineto_json::open},
+      ReaderEntry{.info = adapters::kineto_json::kInfo,
+                  .sniff = adapters::kineto_json::sniff,
+                  .open = adapters::kineto_json::open,
+                  .confirm = adapters::kineto_json::confirm},
   };
   return kReaders;
 }

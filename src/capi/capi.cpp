@@ -129,11 +129,9 @@ pasta_status pasta_trace::out_of_memory() noexcept {
 
 Result<Session> pasta_trace::make_session() const {
   Session made(plan);
-  for (const std::string& path : paths) {
-    auto source = open_source(path);
-    if (!source) return tl::unexpected<Error>(std::move(source).error());
-    made.add(std::move(*source));
-  }
+  auto opened = open_sources(paths);
+  if (!opened) return tl::unexpected<Error>(std::move(opened).error());
+  for (OpenedSource& source : opened->sources) made.add(std::move(source.adapter));
   return made;
 }
 

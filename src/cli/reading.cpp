@@ -12,29 +12,46 @@
 
 namespace pasta::cli {
 
+namespace {
+
+// Which a user cannot know of the files of a folder.
+std::string order_of(const std::vector<OpenedSource>& sources) {
+  if (std::ranges::none_of(sources, &OpenedSource::found)) return "";
+  std::vector<std::string_view> paths;
+  for (const OpenedSource& source : sources) paths.push_back(source.paths[0]);
+  return fmt::format(": {}", fmt::join(paths, ", "));
+}
+
+}  // namespace
+
 Result<Reading> open_traces(const Settings& settings) {
   auto plan = plan_of(settings);
   if (!plan) return tl::unexpected(std::move(plan).error());
   auto filter = filter_of(settings);
   if (!filter) return tl::unexpected(std::move(filter).error());
-  const auto& paths = settings.operands;
-  if (!settings.labels.empty() && settings.labels.size() != paths.size()) {
-    return fail(ErrorCode::kUsage, fmt::format("{} --label for {} traces; give one for each, in "
-                                               "their order",
-                                               settings.labels.size(), paths.size()));
-  }
-  if (std::count(paths.begin(), paths.end(), "-") > 1) {
+  const auto& operands = settings.operands;
+  if (std::count(operands.begin(), operands.end(), "-") > 1) {
     return fail(ErrorCode::kUsage, "standard input (-) can be read only once");
   }
+  auto progress = std::make_unique<ReadProgress>();
+  auto opened = open_sources(operands, progress.get());
+  if (!opened) return tl::unexpected(std::move(opened).error());
+  auto& sources = opened->sources;
+  if (!settings.labels.empty() && settings.labels.size() != sources.size()) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("{} --label for {} traces; give one for each, in "
+                            "their order{}",
+                            settings.labels.size(), sources.size(), order_of(sources)));
+  }
+  std::for_each(opened->left_out.begin(), opened->left_out.end(), say);
 
-  plan->memory_budget_bytes /= paths.size();  // all sources share it
-  Reading reading{std::make_unique<ReadProgress>(), Session(std::move(*plan)), {}};
+  plan->memory_budget_bytes /= sources.size();  // all sources share it
+  Reading reading{std::move(progress), Session(std::move(*plan)), {}};
   reading.session.filter(std::move(*filter));
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    auto trace = open_source(paths[i], reading.progress.get());
-    if (!trace) return tl::unexpected(std::move(trace).error());
-    reading.provided = reading.provided | (*trace)->info().provides;
-    reading.session.add(std::move(*trace), settings.labels.empty() ? "" : settings.labels[i]);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    reading.provided = reading.provided | sources[i].adapter->info().provides;
+    reading.session.add(std::move(sources[i].adapter),
+                        settings.labels.empty() ? "" : settings.labels[i]);
   }
   return reading;
 }

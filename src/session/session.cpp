@@ -326,7 +326,8 @@ Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-void Session::add(std::unique_ptr<Adapter> adapter, std::string label) {
+void Session::add(std::unique_ptr<Adapter> adapter, std::string label, bool of_job) {
+  static_cast<void>(of_job);
   impl_->sources.push_back({std::move(adapter), std::move(label), nullptr});
 }
 void Session::add(const ToolEntry& entry, std::unique_ptr<Tool> tool) {

@@ -216,6 +216,32 @@ bool sniff(std::span<const std::byte> head) {
   return first != text.npos && (text[first] == '{' || text[first] == '[');
 }
 
+bool confirm(ByteStream& stream) {
+  constexpr std::size_t kStep = std::size_t{64} << 10;
+  constexpr std::size_t kLimit = std::size_t{16} << 20;
+  // A word may lie across two steps, and begins anew with the end of the step before.
+  constexpr std::size_t kOverlap = 16;
+  std::string text;
+  bool is_array = false;
+  for (std::size_t read = 0; read < kLimit;) {
+    text.erase(0, text.size() - std::min(text.size(), kOverlap));
+    const std::size_t kept = text.size();
+    text.resize(kept + kStep);
+    const auto got = stream.read(std::as_writable_bytes(std::span(text)).subspan(kept));
+    if (!got) return true;  // that it cannot be read is said by who reads it
+    text.resize(kept + *got);
+    if (read == 0) {
+      const std::size_t first = text.find_first_of("{[");
+      is_array = first != text.npos && text[first] == '[';
+    }
+    if (text.find("\"traceEvents\"") != text.npos) return true;
+    if (is_array && text.find("\"ph\"") != text.npos) return true;
+    if (*got < kStep) return false;
+    read += *got;
+  }
+  return false;
+}
+
 Result<std::unique_ptr<Adapter>> open(Input input) {
   return std::make_unique<KinetoJson>(std::move(input));
 }
