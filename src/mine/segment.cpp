@@ -1,0 +1,288 @@
+#include "mine/segment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace pasta::mine {
+namespace {
+
+constexpr std::uint64_t kEdit = 16;  // costs are in sixteenths, to have fractions of an edit
+constexpr std::uint64_t kLeave = 2 * kEdit;  // so that a stray symbol is an edit, not a way out
+constexpr std::uint32_t kNone = 0xffff'ffff;
+// A string may begin anywhere in the pattern; so many symbols decide where.
+constexpr std::uint32_t kUndecided = 64;
+
+// A finished copy on some path, or (where begin == end) only the end of what was outside.
+struct Node {
+  Copy copy;
+  std::uint32_t previous = kNone;
+  std::uint32_t row = 0;  // symbols of the string read until here
+};
+
+// The best path that has read the symbols up to the current row and `phase` symbols of the pattern.
+struct Cell {
+  std::uint64_t cost = 0;
+  std::uint32_t phase = 0;
+  std::uint32_t first = 0;  // phase at which the copy began
+  std::uint32_t begin = 0;  // row at which the copy began
+  std::uint32_t node = kNone;
+  std::uint32_t substitutions = 0;
+  std::uint32_t insertions = 0;
+  std::uint32_t deletions = 0;
+};
+
+// The best path whose last symbol is in no copy.
+struct Outside {
+  std::uint64_t cost = 0;
+  std::uint32_t node = kNone;
+  Cell left_from;         // the unfinished copy before it, if `broke_off`
+  std::uint32_t row = 0;  // where that ended
+  bool broke_off = false;
+};
+
+class Segmenter {
+ public:
+  Segmenter(Symbols string, Symbols pattern, const SegmentOptions& options)
+      : string_(string),
+        pattern_(pattern),
+        size_(static_cast<std::uint32_t>(pattern.size())),
+        outside_cost_(static_cast<std::uint64_t>(
+            std::llround(std::clamp(options.max_error, 0.0, 1.0) * double{kEdit}))),
+        beam_(std::uint64_t{options.beam} * kEdit),
+        most_cells_(std::size_t{8} * options.beam + 8) {}
+
+  Segmentation run() {
+    for (std::uint32_t phase = 0; phase < size_; ++phase) {
+      // A whole copy is preferred where both would do.
+      cells_.push_back({.cost = phase == 0 ? 0U : 1U, .phase = phase, .first = phase});
+    }
+    for (row_ = 1; row_ <= string_.size(); ++row_) {
+      advance(string_[row_ - 1]);
+      delete_and_wrap();
+      leave_and_enter();
+      prune();
+      if (nodes_.size() > collect_at_) collect();
+    }
+    --row_;
+    return trace_back();
+  }
+
+ private:
+  [[nodiscard]] Copy copy_of(const Cell& cell, std::uint32_t end) const {
+    Copy copy{cell.begin, end, cell.first, cell.phase, {}};
+    copy.edits = {cell.phase - cell.first - cell.substitutions - cell.deletions, cell.substitutions,
+                  cell.insertions, cell.deletions};
+    return copy;
+  }
+
+  std::uint32_t add_node(const Copy& copy, std::uint32_t previous) {
+    nodes_.push_back({copy, previous, row_});
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
+
+  // `cell` has read the whole pattern: the next copy begins.
+  Cell wrapped(const Cell& cell) {
+    return {.cost = cell.cost, .begin = row_, .node = add_node(copy_of(cell, row_), cell.node)};
+  }
+
+  static void offer(std::vector<Cell>& cells, const Cell& cell) {
+    if (!cells.empty() && cells.back().phase == cell.phase) {
+      if (cell.cost < cells.back().cost) cells.back() = cell;
+    } else {
+      cells.push_back(cell);
+    }
+  }
+
+  // Every state reads one more symbol of the string, as an insertion or against the pattern's next.
+  void advance(std::uint32_t symbol) {
+    next_.clear();
+    has_wrap_ = false;
+    for (const Cell& cell : cells_) {
+      Cell stays = cell;
+      stays.cost += kEdit;
+      ++stays.insertions;
+      offer(next_, stays);
+      Cell moves = cell;
+      ++moves.phase;
+      if (pattern_[cell.phase] != symbol) {
+        moves.cost += kEdit;
+        ++moves.substitutions;
+      }
+      if (moves.phase == size_) {
+        wrap_ = moves;
+        has_wrap_ = true;
+      } else {
+        offer(next_, moves);
+      }
+    }
+    std::swap(cells_, next_);
+  }
+
+  // Skips symbols of the pattern, over its end into the next copy.
+  void delete_and_wrap() {
+    limit_ = best() + beam_;
+    for (;;) {
+      next_.clear();
+      Cell carried;
+      bool carries = false;
+      const auto keep = [&](const Cell& cell) {
+        offer(next_, cell);
+        carried = next_.back();
+        carried.cost += kEdit;
+        ++carried.phase;
+        ++carried.deletions;
+        carries = carried.cost <= limit_;
+      };
+      if (has_wrap_ && wrap_.cost <= limit_ &&
+          (cells_.empty() || cells_.front().phase != 0 || wrap_.cost < cells_.front().cost)) {
+        keep(wrapped(wrap_));
+      }
+      has_wrap_ = false;
+      for (const Cell& cell : cells_) {
+        while (carries && carried.phase < cell.phase) keep(Cell(carried));
+        if (carries && carried.phase == cell.phase && carried.cost < cell.cost) {
+          keep(Cell(carried));
+        } else {
+          keep(cell);
+        }
+      }
+      while (carries && carried.phase < size_) keep(Cell(carried));
+      std::swap(cells_, next_);
+      if (!carries) return;
+      // Deleted up to the end of the pattern: once more around, if that is news at its beginning.
+      if (cells_.front().phase == 0 && cells_.front().cost <= carried.cost) return;
+      wrap_ = carried;
+      has_wrap_ = true;
+    }
+  }
+
+  void leave_and_enter() {
+    Outside leaves;
+    leaves.cost = ~std::uint64_t{0};
+    for (const Cell& cell : cells_) {
+      const bool between_copies = cell.phase == 0;
+      if (between_copies && cell.begin != row_) continue;  // better left before its insertions
+      const std::uint64_t cost =
+          cell.cost + kLeave + (between_copies ? 0 : outside_cost_ * (size_ - cell.phase));
+      if (cost < leaves.cost) leaves = {cost, cell.node, cell, row_, !between_copies};
+    }
+    outside_.cost += outside_cost_;
+    if (leaves.cost < outside_.cost) outside_ = leaves;
+    if (outside_.cost > best() + beam_ ||
+        (!cells_.empty() && cells_.front().phase == 0 && cells_.front().cost <= outside_.cost)) {
+      return;
+    }
+    std::uint32_t before = outside_.node;
+    if (outside_.broke_off) before = add_node(copy_of(outside_.left_from, outside_.row), before);
+    const Cell enters{
+        .cost = outside_.cost, .begin = row_, .node = add_node({row_, row_, 0, 0, {}}, before)};
+    if (!cells_.empty() && cells_.front().phase == 0) {
+      cells_.front() = enters;
+    } else {
+      cells_.insert(cells_.begin(), enters);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t best() const {
+    std::uint64_t least = outside_.cost;
+    for (const Cell& cell : cells_) least = std::min(least, cell.cost);
+    return least;
+  }
+
+  void prune() {
+    std::uint64_t limit = best() + beam_;
+    std::erase_if(cells_, [&](const Cell& cell) { return cell.cost > limit; });
+    if (cells_.size() <= most_cells_ || row_ < kUndecided) return;
+    costs_.clear();
+    for (const Cell& cell : cells_) costs_.push_back(cell.cost);
+    const auto middle = costs_.begin() + static_cast<std::ptrdiff_t>(most_cells_);
+    std::nth_element(costs_.begin(), middle, costs_.end());
+    limit = *middle;
+    std::size_t room = most_cells_;
+    std::erase_if(cells_, [&](const Cell& cell) {
+      if (cell.cost > limit || room == 0) return true;
+      --room;
+      return false;
+    });
+  }
+
+  // Drops the nodes that no living path goes through.
+  void collect() {
+    std::vector<std::uint32_t> moved(nodes_.size(), kNone);
+    const auto mark = [&](std::uint32_t node) {
+      for (; node != kNone && moved[node] == kNone; node = nodes_[node].previous) moved[node] = 0;
+    };
+    for (const Cell& cell : cells_) mark(cell.node);
+    mark(outside_.node);
+    std::uint32_t kept = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (moved[i] == kNone) continue;
+      moved[i] = kept;
+      nodes_[kept] = nodes_[i];
+      // A node is younger than the one before it, which has therefore its new place.
+      std::uint32_t& previous = nodes_[kept].previous;
+      if (previous != kNone) previous = moved[previous];
+      ++kept;
+    }
+    nodes_.resize(kept);
+    for (Cell& cell : cells_) {
+      if (cell.node != kNone) cell.node = moved[cell.node];
+    }
+    if (outside_.node != kNone) outside_.node = moved[outside_.node];
+    collect_at_ = 2 * nodes_.size() + kCollectAt;
+  }
+
+  Segmentation trace_back() {
+    Segmentation result;
+    const Cell* end = nullptr;
+    for (const Cell& cell : cells_) {
+      if (end == nullptr || cell.cost < end->cost) end = &cell;
+    }
+    std::uint32_t node = outside_.node;
+    const auto keep = [&result](const Copy& copy) {
+      if (copy.begin < copy.end) result.copies.push_back(copy);
+    };
+    if (end != nullptr && end->cost <= outside_.cost) {
+      if (end->phase > end->first) keep(copy_of(*end, row_));
+      node = end->node;
+    } else if (outside_.broke_off) {
+      keep(copy_of(outside_.left_from, outside_.row));
+    }
+    for (; node != kNone; node = nodes_[node].previous) keep(nodes_[node].copy);
+    std::reverse(result.copies.begin(), result.copies.end());
+    result.outside = row_;
+    for (const Copy& copy : result.copies) result.outside -= copy.end - copy.begin;
+    return result;
+  }
+
+  static constexpr std::size_t kCollectAt = 1U << 16U;
+
+  Symbols string_;
+  Symbols pattern_;
+  std::uint32_t size_;
+  std::uint64_t outside_cost_;
+  std::uint64_t beam_;
+  std::size_t most_cells_;
+  std::uint32_t row_ = 0;
+  std::uint64_t limit_ = 0;
+  std::vector<Cell> cells_;  // by phase
+  std::vector<Cell> next_;
+  Cell wrap_;
+  bool has_wrap_ = false;
+  Outside outside_;
+  std::vector<Node> nodes_;
+  std::size_t collect_at_ = kCollectAt;
+  std::vector<std::uint64_t> costs_;
+};
+
+}  // namespace
+
+Segmentation segment(Symbols string, Symbols pattern, const SegmentOptions& options) {
+  if (string.empty() || pattern.empty()) {
+    return {{}, static_cast<std::uint32_t>(string.size())};
+  }
+  return Segmenter(string, pattern, options).run();
+}
+
+}  // namespace pasta::mine

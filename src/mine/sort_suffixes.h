@@ -1,0 +1,15 @@
+// Sorting of suffixes, the heart of SuffixArray.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace pasta::mine {
+
+// Fills `sorted` (as long as `text`, at most 2^31 - 2) with the positions of the suffixes in
+// ascending order. Symbols are below `alphabet`. Linear time; 8 bytes a symbol of the alphabet
+// beside `sorted`, which is all the room that the recursion uses.
+void sort_suffixes(std::span<const std::uint32_t> text, std::uint32_t alphabet,
+                   std::span<std::uint32_t> sorted);
+
+}  // namespace pasta::mine
