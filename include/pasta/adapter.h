@@ -92,6 +92,8 @@ struct Input {
   std::string path;  // as the user gave it, for messages
   std::span<const std::byte> head;
   std::unique_ptr<ByteStream> stream;
+  // Counts what is read of the file itself instead of through `stream`; may be none.
+  struct ReadProgress* progress = nullptr;
 };
 
 // A reader of one file format. One line of src/adapters/builtin.cpp.

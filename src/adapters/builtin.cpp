@@ -34,7 +34,7 @@ Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress
   const std::span<const std::byte> head = opened->head;
   for (const ReaderEntry& reader : builtin_readers()) {
     if (reader.sniff(head)) {
-      return reader.open(Input{std::string(path), head, std::move(opened->stream)});
+      return reader.open(Input{std::string(path), head, std::move(opened->stream), progress});
     }
   }
   if (const auto answer = adapters::recognise_foreign(head)) {
