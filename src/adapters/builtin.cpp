@@ -8,6 +8,7 @@
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
 #include "adapters/pasta_file/pasta_file.h"
+#include "adapters/sqlite_family.h"
 #include "adapters/text/text.h"
 #include "base/input.h"
 #include "pasta/adapter.h"
@@ -27,6 +28,9 @@ std::span<const ReaderEntry> builtin_readers() {
   };
   return kReaders;
 }
+
+// Each also has a line among the readers, with sniff_sqlite and open_sqlite.
+std::span<const adapters::SqliteFamily> adapters::sqlite_families() { return {}; }
 
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {
   auto opened = base::open_input(path, progress);
