@@ -110,6 +110,7 @@ struct ToolEntry {
   std::span<const OptionInfo> options;
   ToolMaker make;
   JoinFunction join = nullptr;  // none: reports of ranks do not join
+  KindSet also = {};            // it gets these too, where the trace has some
 };
 std::span<const ToolEntry> builtin_tools();
 

@@ -6,10 +6,11 @@
 
 namespace pasta::session {
 void Dispatcher::add(const ToolEntry& entry, std::unique_ptr<Tool> tool) {
+  const KindSet kinds = entry.needs | entry.also;
   auto group = std::find_if(groups_.begin(), groups_.end(),
-                            [&](const Group& g) { return g.kinds == entry.needs; });
+                            [&](const Group& g) { return g.kinds == kinds; });
   if (group == groups_.end()) {
-    groups_.push_back({entry.needs, {}, {}});
+    groups_.push_back({kinds, {}, {}});
     group = std::prev(groups_.end());
   }
   group->tools.push_back(entries_.size());

@@ -1,6 +1,7 @@
 // Every tool of the program: adding one touches its own folder and this list.
 #include "pasta/tool.h"
 #include "tools/idle/idle.h"
+#include "tools/iterations/iterations.h"
 #include "tools/kernels/kernels.h"
 #include "tools/launches/launches.h"
 #include "tools/memory/memory.h"
@@ -13,7 +14,7 @@ namespace pasta {
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
       tools::kSummary, tools::kKernels,  tools::kOperators, tools::kOverlap,
-      tools::kIdle,    tools::kLaunches, tools::kMemory,
+      tools::kIdle,    tools::kLaunches, tools::kMemory,    tools::kIterations,
   };
   return kTools;
 }

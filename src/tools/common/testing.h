@@ -92,7 +92,7 @@ class Trace : public Context {
     if (!tool) return tl::unexpected<Error>(std::move(tool).error());
     std::vector<Event> asked;
     std::copy_if(events_.begin(), events_.end(), std::back_inserter(asked),
-                 [&](const Event& event) { return entry.needs.has(event.kind); });
+                 [&](const Event& event) { return (entry.needs | entry.also).has(event.kind); });
     for (std::span<const Event> rest = asked; !rest.empty();) {
       const std::size_t count = std::min(batch, rest.size());
       PASTA_TRY((*tool)->consume(rest.first(count), *this));

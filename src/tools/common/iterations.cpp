@@ -1,0 +1,564 @@
+#include "tools/common/iterations.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "tools/common/cycle.h"
+#include "tools/common/iteration_marks.h"
+#include "tools/common/launch_log.h"
+#include "tools/common/memo.h"
+#include "tools/common/saturate.h"
+
+namespace pasta::tools {
+namespace {
+
+// What makes two pieces of device work the same, whatever their sizes: these follow the batch.
+class Symbols {
+ public:
+  std::uint32_t of(const Event& work) {
+    WorkSort sort = WorkSort::kOther;
+    std::uint64_t what = work.kind == Kind::kCopy ? 1u + work.detail : 0u;
+    if (work.kind == Kind::kKernel) {
+      sort = WorkSort::kCompute;
+      what = work.name.value;
+    } else if (work.kind == Kind::kCopy) {
+      const auto direction = static_cast<CopyDirection>(work.detail);
+      if (direction == CopyDirection::kDeviceToHost) sort = WorkSort::kToHost;
+      if (direction == CopyDirection::kHostToDevice) sort = WorkSort::kToDevice;
+    }
+    return id(what << 2 | static_cast<std::uint64_t>(sort), sort);
+  }
+  // Of all that one call launched: a graph. The order in which its branches ran does not count.
+  std::uint32_t of_group(std::uint64_t signature) {
+    return id(signature | std::uint64_t{1} << 63, WorkSort::kCompute);
+  }
+
+ private:
+  std::uint32_t id(std::uint64_t key, WorkSort sort) {
+    const auto next = static_cast<std::uint32_t>(ids_.size() << 2);
+    return ids_.try_emplace(key, next | static_cast<std::uint32_t>(sort)).first->second;
+  }
+  std::unordered_map<std::uint64_t, std::uint32_t> ids_;
+};
+
+struct ProcessWork {
+  LaunchLog log;
+  MarkCollector marks;
+  Symbols symbols;
+  std::uint64_t untimed = 0;
+  std::uint64_t lost = 0;
+};
+
+using Histogram = std::vector<std::pair<std::uint32_t, std::uint64_t>>;  // symbol, count; ascending
+
+// What differs: the larger of what is missing and what is too much, so that one kernel in place of
+// another is one edit. The order does not count: that of several queues is not always the same.
+std::uint64_t edits(const Histogram& a, const Histogram& b) {
+  std::uint64_t missing = 0, added = 0;
+  auto x = a.begin(), y = b.begin();
+  while (x != a.end() || y != b.end()) {
+    if (y == b.end() || (x != a.end() && x->first < y->first)) {
+      missing += (x++)->second;
+    } else if (x == a.end() || y->first < x->first) {
+      added += (y++)->second;
+    } else {
+      missing += x->second > y->second ? x->second - y->second : 0;
+      added += y->second > x->second ? y->second - x->second : 0;
+      ++x, ++y;
+    }
+  }
+  return std::max(missing, added);
+}
+
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 31)) * 0x9e3779b97f4a7c15u;
+  return (value ^ (value >> 29)) * 0xbf58476d1ce4e5b9u;
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// Which iteration holds a launch.
+class KeyRanges {
+ public:
+  KeyRanges() = default;
+  explicit KeyRanges(std::span<const Iteration> list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].first_key <= list[i].last_key) {
+        ranges_.push_back({list[i].first_key, list[i].last_key, static_cast<std::uint32_t>(i)});
+      }
+    }
+  }
+  // Takes no time where the launch before lay in the same iteration.
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t key) {
+    if (ranges_.empty()) return std::nullopt;
+    if (!ranges_[at_].holds(key)) {
+      auto next = std::ranges::upper_bound(ranges_, key, {}, &Range::first);
+      if (next == ranges_.begin()) return std::nullopt;
+      at_ = static_cast<std::size_t>(next - ranges_.begin()) - 1;
+      if (!ranges_[at_].holds(key)) return std::nullopt;
+    }
+    return ranges_[at_].iteration;
+  }
+
+ private:
+  struct Range {
+    std::uint64_t first, last;
+    std::uint32_t iteration;
+    [[nodiscard]] bool holds(std::uint64_t key) const { return first <= key && key <= last; }
+  };
+  std::vector<Range> ranges_;
+  std::size_t at_ = 0;
+};
+
+// Counts what each iteration holds.
+void count(const LaunchLog& log, IterationRun& run) {
+  KeyRanges ranges(run.list);
+  LaunchRecord record;
+  std::int64_t all_ns = 0, inside_ns = 0;
+  for (LaunchLog::Reader reader(log); reader.next(record);) {
+    const std::int64_t took = distance_saturated(record.start_ns, record.end_ns);
+    all_ns = add_saturated(all_ns, took);
+    const auto at = ranges.find(record.key);
+    if (!at) continue;
+    Iteration& one = run.list[*at];
+    ++one.device_events;
+    one.kernels += sort_of(record.symbol) == WorkSort::kCompute ? 1 : 0;
+    one.device_ns = add_saturated(one.device_ns, took);
+    inside_ns = add_saturated(inside_ns, took);
+    if (one.device_start_ns == kNoTime || record.start_ns < one.device_start_ns) {
+      one.device_start_ns = record.start_ns;
+    }
+    one.device_end_ns = std::max(one.device_end_ns, record.end_ns);  // kNoTime is the smallest
+  }
+  run.coverage = all_ns > 0 ? static_cast<double>(inside_ns) / static_cast<double>(all_ns) : 0;
+}
+
+// Marks are on the host's time; an iteration lasts until its device work is done.
+void stretch_to_device(IterationRun& run) {
+  std::int64_t before = std::numeric_limits<std::int64_t>::min();
+  for (Iteration& one : run.list) {
+    if (one.start_ns == std::numeric_limits<std::int64_t>::min() + 1) {
+      // Only its end is marked: it begins with the first work that is known of it.
+      one.start_ns = one.device_events > 0 ? std::min(one.device_start_ns, one.end_ns) : one.end_ns;
+    }
+    one.start_ns = std::max(one.start_ns, before);
+    one.end_ns = std::max(one.end_ns, one.start_ns);
+    if (one.device_events > 0) one.end_ns = std::max(one.end_ns, one.device_end_ns);
+    before = one.end_ns;
+  }
+}
+
+// The launches of a process, or of one of its queues, as the miner sees them.
+class Sequence {
+ public:
+  static constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
+
+  // Calls take(first record, symbol, pause code) for each launch. What one call launched is one.
+  template <class Take>
+  static void walk(const LaunchLog& log, Symbols& symbols, std::uint32_t queue, Take&& take) {
+    LaunchRecord record, first;
+    std::int64_t before = kNoTime, done = kNoTime;
+    std::uint64_t signature = 0;
+    std::size_t held = 0;
+    const auto give = [&] {
+      if (held == 0) return;
+      std::int64_t pause = 0;
+      if (first.launch_ns != kNoTime && before != kNoTime) {
+        pause = distance_saturated(std::min(before, first.launch_ns), first.launch_ns);
+      } else if (done != kNoTime) {
+        pause = distance_saturated(std::min(done, first.start_ns), first.start_ns);
+      }
+      take(first, held == 1 ? first.symbol : symbols.of_group(signature), pause_code(pause));
+      before = first.launch_ns;
+    };
+    for (LaunchLog::Reader reader(log); reader.next(record);) {
+      if (queue != kAll && record.queue != queue) continue;
+      if (held == 0 || record.key != first.key || !log.by_correlation()) {
+        give();
+        first = record;
+        signature = 0;
+        held = 0;
+      }
+      signature += mixed(record.symbol + 1);
+      ++held;
+      done = std::max(done, record.end_ns);
+    }
+    give();
+  }
+
+  Sequence(const LaunchLog& log, Symbols& symbols, std::uint32_t queue) {
+    bool seen = false;
+    walk(log, symbols, queue,
+         [&](const LaunchRecord& record, std::uint32_t symbol, std::uint16_t pause) {
+           if (!seen && record.launch_ns != kNoTime) {
+             first_seen_ = symbols_.size();
+             seen = true;
+           }
+           symbols_.push_back(symbol);
+           pauses_.push_back(pause);
+         });
+  }
+  [[nodiscard]] Launches launches() const { return {symbols_, pauses_, first_seen_}; }
+
+ private:
+  std::vector<std::uint32_t> symbols_;
+  std::vector<std::uint16_t> pauses_;
+  std::size_t first_seen_ = 0;
+};
+
+// The queue that worked longest; kAll if there is but one.
+std::uint32_t main_queue(const LaunchLog& log) {
+  if (log.queues() < 2) return Sequence::kAll;
+  std::vector<std::int64_t> worked(log.queues());
+  LaunchRecord record;
+  for (LaunchLog::Reader reader(log); reader.next(record);) {
+    worked[record.queue] =
+        add_saturated(worked[record.queue], distance_saturated(record.start_ns, record.end_ns));
+  }
+  return static_cast<std::uint32_t>(std::ranges::max_element(worked) - worked.begin());
+}
+
+void mine(ProcessWork& of, IterationRun& run) {
+  if (of.log.size() == 0) {
+    run.abstained = "no device work with times";
+    return;
+  }
+  std::uint32_t queue = Sequence::kAll;
+  Cycle cycle = find_cycle(Sequence(of.log, of.symbols, queue).launches());
+  if (cycle.starts.empty()) {
+    // Several loops at once have no common order; the main one may have one.
+    queue = main_queue(of.log);
+    Cycle main;
+    if (queue != Sequence::kAll) {
+      main = find_cycle(Sequence(of.log, of.symbols, queue).launches());
+    }
+    if (main.starts.empty()) {
+      run.abstained = cycle.abstained;
+      return;
+    }
+    cycle = std::move(main);
+  }
+  run.origin = IterationOrigin::kMined;
+  run.confidence = cycle.confidence;
+  run.list.resize(cycle.starts.size());
+  std::size_t at = 0, next = 0;
+  Sequence::walk(
+      of.log, of.symbols, queue, [&](const LaunchRecord& record, std::uint32_t, std::uint16_t) {
+        if (next < cycle.starts.size() && at == cycle.starts[next]) {
+          run.list[next].first_key = record.key;
+          ++next;
+        }
+        if (next > 0 && at < cycle.end) {
+          run.list[next - 1].last_key = std::max(run.list[next - 1].last_key, record.key);
+        }
+        ++at;
+      });
+  // What other queues launch between the last of one iteration and the first of the next.
+  for (std::size_t i = 0; i + 1 < run.list.size(); ++i) {
+    run.list[i].last_key = std::max(run.list[i].last_key, run.list[i + 1].first_key - 1);
+  }
+  if (cycle.partial_first) run.list.front().phase = IterationPhase::kPartial;
+  if (cycle.partial_last) run.list.back().phase = IterationPhase::kPartial;
+}
+
+// Mined iterations follow each other without a gap on the device's time.
+void join_device_times(IterationRun& run) {
+  std::int64_t before = std::numeric_limits<std::int64_t>::min();
+  for (Iteration& one : run.list) {
+    one.start_ns = std::max(one.device_start_ns, before);
+    one.end_ns = std::max(one.device_end_ns, one.start_ns);
+    before = one.start_ns;
+  }
+  for (std::size_t i = 0; i + 1 < run.list.size(); ++i) {
+    run.list[i].end_ns = run.list[i + 1].start_ns;
+  }
+}
+
+// What the typical iteration does, and by how much each differs from it.
+class Comparison {
+ public:
+  Comparison(const LaunchLog& log, std::span<const Iteration> list) : log_(log), list_(list) {
+    std::vector<std::uint64_t> signatures(list.size());
+    KeyRanges ranges(list);
+    LaunchRecord record;
+    for (LaunchLog::Reader reader(log); reader.next(record);) {
+      if (const auto at = ranges.find(record.key)) signatures[*at] += mixed(record.symbol + 1);
+    }
+    choose(signatures);
+    each([&](std::size_t i, const Histogram& histogram) {
+      if (i == typical_) template_ = histogram;
+    });
+  }
+
+  [[nodiscard]] std::size_t typical() const { return typical_; }
+
+  // Calls take(index, edits, saves, added): edits against the typical iteration, how many of its
+  // device events are copies to the host, how many are nowhere in the typical one.
+  template <class Take>
+  void differences(Take&& take) {
+    each([&](std::size_t i, const Histogram& histogram) {
+      std::uint64_t saves = 0, foreign = 0;
+      for (const auto& [symbol, times] : histogram) {
+        if (sort_of(symbol) == WorkSort::kToHost) saves += times;
+        const auto same = std::ranges::lower_bound(template_, symbol, {}, &Count::first);
+        if (same == template_.end() || same->first != symbol) foreign += times;
+      }
+      take(i, edits(template_, histogram), saves, foreign);
+    });
+  }
+
+ private:
+  using Count = Histogram::value_type;
+
+  void choose(const std::vector<std::uint64_t>& signatures) {
+    std::unordered_map<std::uint64_t, std::size_t> seen;
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (list_[i].device_events == 0) continue;
+      ++seen[signatures[i]];
+      sizes.push_back(static_cast<std::int64_t>(list_[i].device_events));
+    }
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (list_[i].device_events == 0) continue;
+      const std::size_t times = seen[signatures[i]];
+      // Of equals the last: the first ones are warm-up.
+      if (times >= most) most = times, typical_ = i;
+    }
+    if (most >= 2) return;
+    // No two are the same: the one of middle size.
+    const std::int64_t size = median(std::move(sizes));
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (static_cast<std::int64_t>(list_[i].device_events) == size) typical_ = i;
+    }
+  }
+
+  template <class Take>
+  void each(Take&& take) {
+    KeyRanges ranges(list_);
+    LaunchRecord record;
+    std::map<std::uint32_t, std::uint64_t> counts;
+    Histogram histogram;
+    std::optional<std::uint32_t> current;
+    const auto give = [&] {
+      if (!current) return;
+      histogram.assign(counts.begin(), counts.end());
+      take(*current, histogram);
+      counts.clear();
+    };
+    for (LaunchLog::Reader reader(log_); reader.next(record);) {
+      const auto at = ranges.find(record.key);
+      if (!at) continue;
+      if (at != current) give(), current = at;
+      ++counts[record.symbol];
+    }
+    give();
+  }
+
+  const LaunchLog& log_;
+  std::span<const Iteration> list_;
+  std::size_t typical_ = 0;
+  Histogram template_;
+};
+
+// Which iterations are alike, and what the others are.
+void tell_phases(const LaunchLog& log, IterationRun& run) {
+  if (run.list.empty()) return;
+  Comparison comparison(log, run.list);
+  const Iteration typical = run.list[comparison.typical()];
+  run.period = typical.device_events;
+  const std::uint64_t size = typical.device_events;
+  comparison.differences(
+      [&](std::size_t i, std::uint64_t edits, std::uint64_t saves, std::uint64_t foreign) {
+        Iteration& one = run.list[i];
+        one.edits = edits;
+        if (edits * 5 <= size) {
+          one.phase = IterationPhase::kSteady;
+        } else if (saves * 2 > one.device_events) {
+          one.phase = IterationPhase::kCheckpoint;
+        } else if (one.device_events * 10 <= size * 7 && foreign * 4 <= one.device_events) {
+          one.phase = IterationPhase::kEvaluation;
+        }
+      });
+  const auto steady = [&](const Iteration& one) { return one.phase == IterationPhase::kSteady; };
+  if (size == 0) {  // marks without device work: nothing to compare but their times
+    for (Iteration& one : run.list) one.phase = IterationPhase::kSteady;
+  }
+  const auto first = std::ranges::find_if(run.list, steady);
+  for (auto one = run.list.begin(); one != first; ++one) {
+    if (one->phase != IterationPhase::kCheckpoint && one->phase != IterationPhase::kPartial) {
+      one->phase = IterationPhase::kWarmUp;
+    }
+  }
+  // The same work, much slower, at the beginning: caches, allocators and clocks were cold.
+  std::vector<std::int64_t> times;
+  for (const Iteration& one : run.list) {
+    if (steady(one)) times.push_back(one.duration_ns());
+  }
+  const std::int64_t middle = median(times);
+  std::size_t left = times.size() / 2;
+  for (auto one = first; one != run.list.end() && left > 0; ++one, --left) {
+    if (!steady(*one) || one->duration_ns() / 3 * 2 <= middle) break;
+    one->phase = IterationPhase::kWarmUp;
+  }
+  for (const Iteration& one : run.list) {
+    if (!steady(one)) continue;
+    ++run.repeats;
+    run.edits += one.edits;
+  }
+}
+
+}  // namespace
+
+MarksUse marks_use(std::string_view text) {
+  if (text == "ignore") return MarksUse::kIgnore;
+  return text == "only" ? MarksUse::kOnly : MarksUse::kUse;
+}
+
+std::string_view phase_name(IterationPhase phase) {
+  constexpr std::array<std::string_view, 6> kNames = {"warm-up",    "steady",  "evaluation",
+                                                      "checkpoint", "partial", "other"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
+
+struct Iterations::Impl {
+  explicit Impl(MarksUse given) : marks(given) {}
+
+  void add(const Event& event, const Dictionary& dictionary);
+  void decide(ProcessWork& of, IterationRun& run) const;
+  void take_marks(const ProcessWork& of, IterationMarks found, IterationRun& run) const;
+
+  MarksUse marks;
+  Memo<LaneId, std::uint32_t> process_of;
+  std::map<ProcessId, ProcessWork> work;
+  std::vector<ProcessWork*> by_process;
+  std::vector<IterationRun> runs;
+  std::vector<std::uint32_t> run_of;       // by process
+  mutable std::vector<KeyRanges> members;  // by run; finding moves a cursor
+};
+
+Iterations::Iterations(MarksUse marks) : impl_(std::make_unique<Impl>(marks)) {}
+Iterations::~Iterations() = default;
+Iterations::Iterations(Iterations&&) noexcept = default;
+Iterations& Iterations::operator=(Iterations&&) noexcept = default;
+
+std::span<const IterationRun> Iterations::runs() const { return impl_->runs; }
+
+void Iterations::Impl::add(const Event& event, const Dictionary& dictionary) {
+  const std::uint32_t process =
+      process_of.get(event.lane, [&] { return dictionary.lane(event.lane).process.value; });
+  if (process >= by_process.size()) by_process.resize(std::size_t{process} + 1);
+  ProcessWork*& of = by_process[process];
+  if (of == nullptr) of = &work[ProcessId{process}];
+  switch (event.kind) {
+    case Kind::kApi:
+      of->log.add_call(event);
+      return;
+    case Kind::kScope:
+      of->marks.add(event, dictionary);
+      return;
+    case Kind::kGap:
+      of->lost += event.gap.lost;
+      return;
+    default:
+      break;
+  }
+  if (event.untimed()) {
+    ++of->untimed;
+    return;
+  }
+  of->log.add(event, of->symbols.of(event));
+}
+
+void Iterations::consume(std::span<const Event> events, const Context& context) {
+  for (const Event& event : events) impl_->add(event, context.dictionary());
+}
+
+void Iterations::finish(const Context&) {
+  for (auto& [process, work] : impl_->work) {
+    work.log.close();
+    IterationRun run{.process = process, .marks = {}, .abstained = {}, .list = {}};
+    run.lost = work.lost;
+    impl_->decide(work, run);
+    if (work.log.size() == 0 && run.list.empty()) continue;
+    if (process.value >= impl_->run_of.size()) impl_->run_of.resize(std::size_t{process.value} + 1);
+    impl_->runs.push_back(std::move(run));
+    impl_->members.emplace_back(impl_->runs.back().list);
+    impl_->run_of[process.value] = static_cast<std::uint32_t>(impl_->runs.size());
+  }
+}
+
+std::optional<IterationMember> Iterations::member(const Event& work) const {
+  const std::uint32_t process = impl_->process_of.get(work.lane, [] { return std::uint32_t{0}; });
+  const std::uint32_t run = process < impl_->run_of.size() ? impl_->run_of[process] : 0;
+  if (run == 0 || work.untimed()) return std::nullopt;
+  const std::uint64_t key = impl_->by_process[process]->log.key_of(work);
+  const auto iteration = impl_->members[run - 1].find(key);
+  if (!iteration) return std::nullopt;
+  return IterationMember{run - 1, *iteration};
+}
+
+// Gives each mark the launches that the host made in it.
+void Iterations::Impl::take_marks(const ProcessWork& of, IterationMarks found,
+                                  IterationRun& run) const {
+  run.origin = IterationOrigin::kMarks;
+  run.marks = std::move(found.name);
+  run.confidence = 1;
+  run.list.resize(found.list.size());
+  constexpr std::uint64_t kNoKey = std::numeric_limits<std::uint64_t>::max();
+  for (Iteration& one : run.list) one.first_key = kNoKey, one.last_key = 0;
+  LaunchRecord record;
+  for (LaunchLog::Reader reader(of.log); reader.next(record);) {
+    const std::int64_t at = record.launch_ns == kNoTime ? record.start_ns : record.launch_ns;
+    if (record.launch_ns == kNoTime && of.log.calls_seen()) continue;  // launched before the trace
+    const auto next = std::ranges::upper_bound(found.list, at, {}, &IterationMark::start_ns);
+    if (next == found.list.begin() || at >= std::prev(next)->end_ns) continue;
+    Iteration& one = run.list[static_cast<std::size_t>(next - found.list.begin()) - 1];
+    one.first_key = std::min(one.first_key, record.key);
+    one.last_key = std::max(one.last_key, record.key);
+  }
+  std::uint64_t taken = 0;
+  for (Iteration& one : run.list) {  // one launch lies in one iteration
+    if (one.first_key > one.last_key) continue;
+    one.first_key = std::max(one.first_key, taken);
+    taken = std::max(taken, one.last_key + 1);
+  }
+  for (std::size_t i = 0; i < run.list.size(); ++i) {
+    run.list[i].start_ns = found.list[i].start_ns;
+    run.list[i].end_ns = found.list[i].end_ns;
+    run.list[i].number = found.list[i].number;
+  }
+}
+
+void Iterations::Impl::decide(ProcessWork& of, IterationRun& run) const {
+  IterationMarks found = marks == MarksUse::kIgnore ? IterationMarks{} : of.marks.best();
+  if (!found.list.empty()) {
+    take_marks(of, std::move(found), run);
+    count(of.log, run);
+    stretch_to_device(run);
+    tell_phases(of.log, run);
+    return;
+  }
+  if (marks == MarksUse::kOnly) {
+    run.abstained = "the trace holds no marks of iterations";
+    return;
+  }
+  mine(of, run);
+  if (run.list.empty()) return;
+  count(of.log, run);
+  join_device_times(run);
+  tell_phases(of.log, run);
+}
+
+}  // namespace pasta::tools

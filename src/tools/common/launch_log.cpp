@@ -1,0 +1,130 @@
+#include "tools/common/launch_log.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace pasta::tools {
+namespace {
+
+void put(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
+  bytes.push_back(static_cast<std::uint8_t>(value));
+}
+
+std::uint64_t get(const std::vector<std::uint8_t>& bytes, std::size_t& at) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint8_t byte = bytes[at++];
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+// Differences wrap, as does adding them up again: any two 64-bit values have one.
+std::uint64_t difference(std::uint64_t from, std::uint64_t to) {
+  const std::uint64_t step = to - from;
+  return step >> 63 != 0 ? ~(step << 1) : step << 1;
+}
+
+std::uint64_t apply(std::uint64_t from, std::uint64_t step) {
+  return from + ((step & 1) != 0 ? ~(step >> 1) : step >> 1);
+}
+
+std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+// Times as keys: the sign bit flipped, so that they ascend.
+std::uint64_t time_key(std::int64_t ns) { return bits(ns) ^ (std::uint64_t{1} << 63); }
+
+}  // namespace
+
+void LaunchLog::add(const Event& work, std::uint32_t symbol) {
+  if (window_.size() == 2 * kWindow) flush(kWindow);
+  window_.push_back({{.start_ns = work.start_ns,
+                      .end_ns = work.end_ns,
+                      .symbol = symbol,
+                      .queue = queue_of_.get(work.lane, [&] { return queues_++; })},
+                     work.correlation});
+}
+
+void LaunchLog::add_call(const Event& call) {
+  if (call.correlation == 0 || call.untimed()) return;
+  if (calls_.empty()) calls_.resize(kCalls);
+  Call& slot = calls_[call.correlation % kCalls];
+  // A call into the runtime and the one into the driver inside it: the outer one is the launch.
+  if (slot.correlation == call.correlation && slot.start_ns <= call.start_ns) return;
+  slot = {call.correlation, call.start_ns};
+}
+
+void LaunchLog::close() { flush(window_.size()); }
+
+std::uint64_t LaunchLog::key_of(const Event& work) const {
+  return by_correlation_ ? work.correlation : time_key(work.start_ns);
+}
+
+void LaunchLog::decide() {
+  decided_ = true;
+  std::vector<const Waiting*> by_start;
+  by_start.reserve(window_.size());
+  for (const Waiting& one : window_) {
+    if (one.correlation == 0) return;
+    by_start.push_back(&one);
+  }
+  std::ranges::stable_sort(by_start, {}, [](const Waiting* one) { return one->record.start_ns; });
+  std::vector<std::uint64_t> last(queues_);  // of each queue
+  std::size_t descents = 0;
+  for (const Waiting* one : by_start) {
+    std::uint64_t& before = last[one->record.queue];
+    descents += one->correlation < before ? 1 : 0;
+    before = one->correlation;
+  }
+  // A queue runs its work in order; some vendors number what the host launches at once out of it.
+  by_correlation_ = descents * 50 <= by_start.size();
+}
+
+void LaunchLog::flush(std::size_t count) {
+  if (!decided_) decide();
+  for (Waiting& one : window_) {
+    if (!calls_.empty() && one.record.launch_ns == kNoTime && one.correlation != 0) {
+      const Call& call = calls_[one.correlation % kCalls];
+      if (call.correlation == one.correlation) one.record.launch_ns = call.start_ns;
+    }
+    one.record.key = by_correlation_ ? one.correlation : time_key(one.record.start_ns);
+  }
+  std::ranges::stable_sort(window_, {}, [](const Waiting& one) {
+    return std::tuple(one.record.key, one.record.start_ns);
+  });
+  for (const Waiting& one : std::span(window_).first(count)) write(one.record);
+  window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+void LaunchLog::write(const LaunchRecord& record) {
+  late_ += size_ > 0 && record.key < last_.key ? 1 : 0;
+  put(bytes_, record.symbol);
+  put(bytes_, record.queue);
+  put(bytes_, difference(last_.key, record.key));
+  put(bytes_, difference(bits(last_.start_ns), bits(record.start_ns)));
+  put(bytes_, bits(record.end_ns) - bits(record.start_ns));
+  // 0 is unknown; the one difference that comes out as 0, half the axis, is none that is real.
+  put(bytes_, record.launch_ns == kNoTime
+                  ? 0
+                  : difference(bits(record.launch_ns), bits(record.start_ns)) + 1);
+  last_ = record;
+  ++size_;
+}
+
+bool LaunchLog::Reader::next(LaunchRecord& record) {
+  if (byte_ == log_->bytes_.size()) return false;
+  const auto time = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  const auto& bytes = log_->bytes_;
+  last_.symbol = static_cast<std::uint32_t>(get(bytes, byte_));
+  last_.queue = static_cast<std::uint32_t>(get(bytes, byte_));
+  last_.key = apply(last_.key, get(bytes, byte_));
+  last_.start_ns = time(apply(bits(last_.start_ns), get(bytes, byte_)));
+  last_.end_ns = time(bits(last_.start_ns) + get(bytes, byte_));
+  const std::uint64_t lead = get(bytes, byte_);
+  last_.launch_ns = lead == 0 ? kNoTime : time(bits(last_.start_ns) - apply(0, lead - 1));
+  record = last_;
+  return true;
+}
+
+}  // namespace pasta::tools

@@ -1,0 +1,253 @@
+#include "tools/iterations/iterations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "stats/quantiles.h"
+#include "tools/common/iterations.h"
+
+namespace pasta::tools {
+namespace {
+
+// How the durations of the steady iterations of one process are spread.
+struct Steady {
+  stats::Quantiles durations;
+  std::int64_t median = 0;
+  std::int64_t deviation = 0;  // median absolute deviation
+
+  explicit Steady(const IterationRun& run) {
+    for (const Iteration& one : run.list) {
+      if (one.phase == IterationPhase::kSteady) durations.add(one.duration_ns());
+    }
+    median = durations.quantile(0.5);
+    stats::Quantiles distances;
+    for (const Iteration& one : run.list) {
+      if (one.phase == IterationPhase::kSteady) {
+        distances.add(std::abs(one.duration_ns() - median));
+      }
+    }
+    deviation = distances.quantile(0.5);
+  }
+
+  // Far outside of what the others do: beyond five times their usual distance from the middle, and
+  // by a tenth of it at least. Of few, none can be called odd.
+  [[nodiscard]] bool odd(const Iteration& one) const {
+    const std::int64_t distance = std::abs(one.duration_ns() - median);
+    return one.phase == IterationPhase::kSteady && durations.count() >= 5 &&
+           distance > 5 * deviation && distance > median / 10;
+  }
+};
+
+std::string label_of(const Dictionary& dictionary, ProcessId id) {
+  const Process process = dictionary.process(id);
+  if (process.rank != kUnknownRank) return fmt::format("rank {}", process.rank);
+  const std::string_view name = dictionary.text(process.name);
+  if (process.native_text) return std::string(dictionary.text(process.native_text));
+  return name.empty() ? fmt::format("process {}", process.native_id)
+                      : fmt::format("{} {}", name, process.native_id);
+}
+
+class IterationsTool : public Tool {
+ public:
+  explicit IterationsTool(MarksUse marks) : iterations_(marks) {}
+
+  Status consume(std::span<const Event> events, const Context& context) override {
+    iterations_.consume(events, context);
+    return {};
+  }
+
+  Result<Report> finish(const Context& context) override {
+    iterations_.finish(context);
+    const auto runs = iterations_.runs();
+    several_ = runs.size() > 1;
+    Report report{.tool = "iterations", .title = "Iterations", .parts = {}};
+    Table steady{.id = "steady",
+                 .title = "The steady state",
+                 .columns = {{"iterations", Unit::kCount},
+                             {"steady", Unit::kCount},
+                             {"median", Unit::kNanoseconds},
+                             {"mean", Unit::kNanoseconds},
+                             {"min", Unit::kNanoseconds},
+                             {"p95", Unit::kNanoseconds},
+                             {"max", Unit::kNanoseconds},
+                             {"spread", Unit::kShare}},
+                 .rows = {}};
+    Table table{.id = "iterations",
+                .title = "Iterations in order of time",
+                .columns = {{"index", Unit::kCount},
+                            {"start", Unit::kNanoseconds},
+                            {"end", Unit::kNanoseconds},
+                            {"duration", Unit::kNanoseconds},
+                            {"phase"},
+                            {"kernels", Unit::kCount},
+                            {"deviation", Unit::kShare}},
+                .rows = {}};
+    if (several_) {
+      for (Table* one : {&steady, &table}) one->columns.insert(one->columns.begin(), {"process"});
+    }
+    std::vector<Part> series;
+    if (runs.empty()) {
+      report.parts.emplace_back(abstention("no device work and no mark in this trace", {}));
+    }
+    for (const IterationRun& run : runs) {
+      const std::string label = several_ ? label_of(context.dictionary(), run.process) : "";
+      if (run.list.empty()) {
+        report.parts.emplace_back(abstention(run.abstained, label));
+        continue;
+      }
+      Steady state(run);
+      report.parts.emplace_back(found(run, state, label));
+      add_odd(report, run, state, label);
+      steady.rows.push_back(row_of(run, state, label));
+      Series durations{.id = "durations",
+                       .title = label.empty() ? "Duration of each iteration"
+                                              : "Duration of each iteration, " + label,
+                       .unit = Unit::kNanoseconds,
+                       .points = {}};
+      for (std::size_t i = 0; i < run.list.size(); ++i) {
+        const Iteration& one = run.list[i];
+        table.rows.push_back(row_of(one, i, state, context.origin_ns(), label));
+        durations.points.emplace_back(one.start_ns - context.origin_ns(),
+                                      static_cast<double>(one.duration_ns()));
+      }
+      series.emplace_back(std::move(durations));
+    }
+    if (!steady.rows.empty()) report.parts.emplace_back(std::move(steady));
+    report.parts.emplace_back(std::move(table));
+    for (Part& part : series) report.parts.push_back(std::move(part));
+    return report;
+  }
+
+ private:
+  static std::string prefix(const std::string& label) { return label.empty() ? "" : label + ": "; }
+
+  static Finding abstention(const std::string& why, const std::string& label) {
+    return {.id = "no-iterations",
+            .level = Finding::Level::kInfo,
+            .text = prefix(label) + "no iterations: " + why,
+            .of = {},
+            .evidence = {},
+            .advice = "mark them: torch.profiler's step(), or a range \"iteration N\" around each"};
+  }
+
+  static Finding found(const IterationRun& run, const Steady& state, const std::string& label) {
+    const auto steady = static_cast<std::int64_t>(state.durations.count());
+    Finding finding{.id = "iterations-found",
+                    .level = Finding::Level::kInfo,
+                    .text = {},
+                    .of = {},
+                    .evidence = {},
+                    .advice = {}};
+    finding.text = fmt::format(
+        "{}{} iterations {}, {} of them steady", prefix(label), run.list.size(),
+        run.origin == IterationOrigin::kMarks ? fmt::format("marked by {}", run.marks)
+                                              : std::string("found in the device work alone"),
+        steady);
+    finding.evidence = {{"confidence", run.confidence},
+                        {"period", static_cast<std::int64_t>(run.period)},
+                        {"repeats", static_cast<std::int64_t>(run.repeats)},
+                        {"coverage", run.coverage},
+                        {"edits", static_cast<std::int64_t>(run.edits)}};
+    if (run.lost > 0) finding.evidence.emplace_back("lost", static_cast<std::int64_t>(run.lost));
+    return finding;
+  }
+
+  static void add_odd(Report& report, const IterationRun& run, const Steady& state,
+                      const std::string& label) {
+    std::vector<std::size_t> odd;
+    std::int64_t excess = 0, all = 0;
+    for (std::size_t i = 0; i < run.list.size(); ++i) {
+      if (run.list[i].phase == IterationPhase::kSteady) all += run.list[i].duration_ns();
+      if (!state.odd(run.list[i])) continue;
+      odd.push_back(i);
+      excess += std::max<std::int64_t>(run.list[i].duration_ns() - state.median, 0);
+    }
+    if (odd.empty()) return;
+    const auto worst = std::ranges::max_element(
+        odd, {}, [&](std::size_t i) { return std::abs(run.list[i].duration_ns() - state.median); });
+    Finding finding{.id = "odd-iterations",
+                    .level = Finding::Level::kInfo,
+                    .text = {},
+                    .share = all > 0 ? static_cast<double>(excess) / static_cast<double>(all) : 0,
+                    .of = "the time of the steady iterations",
+                    .evidence = {},
+                    .advice = {}};
+    finding.text = fmt::format(
+        "{}{} of {} steady iterations {} unlike the others, iteration {} most: {:+.0f} % of the "
+        "median",
+        prefix(label), odd.size(), state.durations.count(), odd.size() == 1 ? "is" : "are", *worst,
+        100 * deviation(run.list[*worst], state).value_or(0));
+    finding.evidence = {{"iteration", static_cast<std::int64_t>(*worst)},
+                        {"duration", run.list[*worst].duration_ns()},
+                        {"median", state.median}};
+    report.parts.emplace_back(std::move(finding));
+  }
+
+  static std::optional<double> deviation(const Iteration& one, const Steady& state) {
+    if (state.median <= 0) return std::nullopt;
+    return static_cast<double>(one.duration_ns()) / static_cast<double>(state.median) - 1;
+  }
+
+  [[nodiscard]] std::vector<Cell> row_of(const IterationRun& run, Steady& state,
+                                         const std::string& label) const {
+    std::vector<Cell> row;
+    if (several_) row.emplace_back(label);
+    const auto steady = static_cast<std::int64_t>(state.durations.count());
+    row.emplace_back(static_cast<std::int64_t>(run.list.size()));
+    row.emplace_back(steady);
+    if (steady == 0) {
+      row.resize(row.size() + 6);
+      return row;
+    }
+    row.emplace_back(state.median);
+    row.emplace_back(state.durations.sum() / steady);
+    row.emplace_back(state.durations.min());
+    row.emplace_back(state.durations.quantile(0.95));
+    row.emplace_back(state.durations.max());
+    row.emplace_back();
+    if (state.median > 0) {
+      row.back() = static_cast<double>(state.deviation) / static_cast<double>(state.median);
+    }
+    return row;
+  }
+
+  [[nodiscard]] std::vector<Cell> row_of(const Iteration& one, std::size_t index,
+                                         const Steady& state, std::int64_t origin,
+                                         const std::string& label) const {
+    std::vector<Cell> row;
+    if (several_) row.emplace_back(label);
+    row.emplace_back(static_cast<std::int64_t>(index));
+    row.emplace_back(one.start_ns - origin);
+    row.emplace_back(one.end_ns - origin);
+    row.emplace_back(one.duration_ns());
+    row.emplace_back(std::string(phase_name(one.phase)));
+    row.emplace_back(static_cast<std::int64_t>(one.kernels));
+    const auto differs = deviation(one, state);
+    row.push_back(differs ? Cell(*differs) : Cell());
+    return row;
+  }
+
+  Iterations iterations_;
+  bool several_ = false;
+};
+
+Result<std::unique_ptr<Tool>> make(const Options& options) {
+  return std::make_unique<IterationsTool>(marks_use(options.text("marks")));
+}
+
+constexpr OptionInfo kOptions[] = {kMarksOption};
+
+}  // namespace
+
+constinit const ToolEntry kIterations = {
+    .name = "iterations",
+    .help = "what repeats, when each repetition began and ended, and which were unlike the others",
+    .needs = kDeviceWork,
+    .options = kOptions,
+    .make = make,
+    .also = kIterationKinds};
+
+}  // namespace pasta::tools
