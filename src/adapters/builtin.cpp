@@ -8,6 +8,8 @@
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
 #include "adapters/pasta_file/pasta_file.h"
+#include "adapters/rocpd/rocpd.h"
+#include "adapters/rpd/rpd.h"
 #include "adapters/sqlite_family.h"
 #include "adapters/text/text.h"
 #include "base/input.h"
@@ -21,6 +23,8 @@ std::span<const ReaderEntry> builtin_readers() {
       ReaderEntry{adapters::pasta_file::kInfo, adapters::pasta_file::sniff,
                   adapters::pasta_file::open},
       ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
+      ReaderEntry{adapters::rocpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      ReaderEntry{adapters::rpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{.info = adapters::kineto_json::kInfo,
                   .sniff = adapters::kineto_json::sniff,
                   .open = adapters::kineto_json::open,
@@ -30,7 +34,13 @@ std::span<const ReaderEntry> builtin_readers() {
 }
 
 // Each also has a line among the readers, with sniff_sqlite and open_sqlite.
-std::span<const adapters::SqliteFamily> adapters::sqlite_families() { return {}; }
+std::span<const adapters::SqliteFamily> adapters::sqlite_families() {
+  static constexpr std::array kFamilies = {
+      SqliteFamily{rocpd::kInfo, rocpd::recognise, rocpd::open},
+      SqliteFamily{rpd::kInfo, rpd::recognise, rpd::open},
+  };
+  return kFamilies;
+}
 
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {
   auto opened = base::open_input(path, progress);

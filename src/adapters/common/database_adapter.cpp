@@ -1,0 +1,223 @@
+#include "adapters/common/database_adapter.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace pasta::adapters::common {
+
+using base::sqlite::Statement;
+using base::sqlite::Type;
+
+Status DatabaseAdapter::start(const Plan& plan, EventSink& sink) {
+  sink_ = &sink;
+  strict_ = plan.strict;
+  assembler_ = std::make_unique<correlate::Assembler>(
+      sink.dictionary(), problems_,
+      correlate::Assembler::Options{.memory_budget_bytes = plan.memory_budget_bytes,
+                                    .scratch = plan.scratch});
+  return {};
+}
+
+Result<bool> DatabaseAdapter::pump() {
+  if (Status status = step(); !status) return tl::unexpected(std::move(status).error());
+  return step_ != Step::kEnded;
+}
+
+Status DatabaseAdapter::step() {
+  switch (step_) {
+    case Step::kPrepare:
+      step_ = Step::kRows;
+      return prepare();
+    case Step::kRows:
+      return read_rows();
+    case Step::kFinish:
+      step_ = Step::kEmit;
+      return finish();
+    case Step::kEmit:
+      return emit();
+    case Step::kEnded:
+      return {};
+  }
+  return {};
+}
+
+void DatabaseAdapter::read(std::string_view table, std::string sql, Take take) {
+  queries_.push_back({std::string(table), std::move(sql), std::move(take)});
+}
+
+Status DatabaseAdapter::read_now(std::string_view table, const std::string& sql, const Take& take) {
+  table_ = table;
+  auto rows = database_.query(sql);
+  if (!rows) return damaged(std::move(rows).error());
+  auto more = take_rows(*rows, take, ~std::size_t{0});
+  return more ? Status{} : tl::unexpected(std::move(more).error());
+}
+
+Status DatabaseAdapter::leave_out(std::string_view table, std::string_view why) {
+  if (!database_.has(table)) return {};
+  std::int64_t count = 0;
+  PASTA_TRY(read_now(table, fmt::format("SELECT count(*) FROM {}", base::sqlite::identifier(table)),
+                     [&](const Statement& row) -> Status {
+                       count = row.integer(0).value_or(0);
+                       return {};
+                     }));
+  if (count > 0) {
+    problems_.add(Reason::kNotAnEvent, static_cast<std::uint64_t>(count),
+                  fmt::format("table {}: {}", table, why));
+  }
+  return {};
+}
+
+Status DatabaseAdapter::read_rows() {
+  constexpr std::size_t kRowsAtOnce = 4096;  // bounded, so that several files can be read in turns
+  if (queries_.empty()) {
+    step_ = Step::kFinish;
+    return {};
+  }
+  const Query& query = queries_.front();
+  bool more = false;
+  if (!rows_) {
+    table_ = query.table;
+    auto rows = database_.query(query.sql);
+    if (rows) {
+      rows_ = std::move(*rows);
+      more = true;
+    } else {
+      PASTA_TRY(damaged(std::move(rows).error()));
+    }
+  }
+  if (rows_) {
+    auto taken = take_rows(*rows_, query.take, kRowsAtOnce);
+    if (!taken) return tl::unexpected(std::move(taken).error());
+    more = *taken;
+  }
+  if (!more) {
+    rows_.reset();
+    queries_.pop_front();
+  }
+  return {};
+}
+
+Result<bool> DatabaseAdapter::take_rows(Statement& rows, const Take& take, std::size_t limit) {
+  for (std::size_t i = 0; i < limit; ++i) {
+    auto more = rows.step();
+    if (!more) {
+      PASTA_TRY(damaged(std::move(more).error()));
+      return false;
+    }
+    if (!*more) return false;
+    row_ = &rows;
+    Status taken = take(rows);
+    row_ = nullptr;
+    PASTA_TRY(std::move(taken));
+    PASTA_TRY(std::move(refused_));
+  }
+  return true;
+}
+
+// What the rest of the table says cannot be known; the other tables are read.
+Status DatabaseAdapter::damaged(Error error) {
+  if (strict_ || error.code != ErrorCode::kBadInput) return tl::unexpected(std::move(error));
+  problems_.add(Reason::kTruncated, 1, error.message);
+  return {};
+}
+
+void DatabaseAdapter::refuse(Reason reason, const std::string& place) {
+  refused_ = fail(ErrorCode::kBadInput,
+                  fmt::format("{}: {}: {}", database_.path(), place, reason_info(reason).help));
+}
+
+std::string DatabaseAdapter::where() const {
+  return row_ != nullptr ? fmt::format("table {}, row {}", table_, row_->rows())
+                         : fmt::format("table {}", table_);
+}
+
+std::optional<std::int64_t> DatabaseAdapter::integer(int column, std::string_view what) {
+  auto value = row_->integer(column);
+  // Some writers leave a number out by writing no text for it.
+  const bool absent =
+      row_->null(column) || (row_->type(column) == Type::kText && row_->text(column).empty());
+  if (!value && !absent) {
+    note(Reason::kUnreadableNumber, [&] {
+      return fmt::format("{} is {}", what,
+                         row_->type(column) == Type::kText
+                             ? fmt::format("\"{}\"", row_->text(column).substr(0, 40))
+                             : "no whole number");
+    });
+  }
+  return value;
+}
+
+std::uint32_t DatabaseAdapter::small(int column, std::string_view what) {
+  const auto value = integer(column, what);
+  return value && *value >= 0 && *value <= 0xffffffff ? static_cast<std::uint32_t>(*value) : 0;
+}
+
+void DatabaseAdapter::set_times(Event& event, int start_column, int end_column) {
+  const auto start = integer(start_column, "start");
+  const auto end = integer(end_column, "end");
+  event.start_ns = event.end_ns = kNoTime;
+  if (!start || !end || (*start == 0 && *end == 0)) {
+    note(Reason::kUntimed, [&] { return dictionary().text(event.name); });
+  } else if (*end < *start) {
+    note(Reason::kNegativeDuration, [&] {
+      return fmt::format("\"{}\" is from {} to {}", dictionary().text(event.name), *start, *end);
+    });
+  } else if (*start == kNoTime) {
+    note(Reason::kTimeOutOfRange, [&] { return dictionary().text(event.name); });
+  } else {
+    event.start_ns = *start;
+    event.end_ns = *end;
+    return;
+  }
+  event.flags |= kUntimed;
+}
+
+void DatabaseAdapter::set_instant(Event& event, int at_column) {
+  set_times(event, at_column, at_column);
+  event.flags |= kInstant;
+}
+
+std::uint64_t DatabaseAdapter::correlation(ProcessId process,
+                                           std::optional<std::int64_t> vendor_id) {
+  if (!vendor_id || *vendor_id == 0) return 0;
+  const auto id = static_cast<std::uint64_t>(*vendor_id);
+  if (id > kMaxVendorCorrelation) {
+    note(Reason::kCorrelationRange, [&] { return fmt::to_string(*vendor_id); });
+    return 0;
+  }
+  return make_correlation(process, id);
+}
+
+Status DatabaseAdapter::finish() {
+  if (!database_.damage().empty()) {
+    if (strict_) {
+      return fail(ErrorCode::kBadInput,
+                  fmt::format("{}: {}", database_.path(), database_.damage()));
+    }
+    problems_.add(Reason::kTruncated, 1, database_.damage());
+  }
+  PASTA_TRY(assembler_->finish());
+  // Clocks of uptime are smaller.
+  constexpr std::int64_t kYear2001Ns = 1'000'000'000'000'000'000;
+  SourceInfo source;
+  source.path = database_.path();
+  source.format = info_.name;
+  source.first_ns = assembler_->first_ns();
+  source.absolute_clock = source.first_ns >= kYear2001Ns;
+  PASTA_TRY(complete(source));
+  sink_->describe(source);
+  return {};
+}
+
+Status DatabaseAdapter::emit() {
+  auto more = assembler_->emit(*sink_, std::size_t{1} << 16);
+  if (!more) return tl::unexpected(std::move(more).error());
+  if (*more) return {};
+  for (const Problem& problem : problems_.list()) sink_->report(problem);
+  step_ = Step::kEnded;
+  return {};
+}
+
+}  // namespace pasta::adapters::common
