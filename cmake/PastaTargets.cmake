@@ -72,6 +72,8 @@ function(pasta_folder name)
     add_executable(${test_name} ${tests})
     target_link_libraries(${test_name} PRIVATE pasta_${name} ${arg_TEST_LIBRARIES} GTest::gtest
                                                GTest::gtest_main)
+    # What a test file says runs once, what it costs to compile is paid in every build.
+    target_compile_options(${test_name} PRIVATE -O0 -fno-sanitize=undefined)
     target_compile_definitions(${test_name} PRIVATE PASTA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${test_name} COMMAND ${test_name})
   endif()
