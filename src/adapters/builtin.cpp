@@ -9,6 +9,7 @@
 #include "adapters/kineto_json/kineto_json.h"
 #include "adapters/pasta_file/pasta_file.h"
 #include "adapters/rocpd/rocpd.h"
+#include "adapters/rocprofv3_json/rocprofv3_json.h"
 #include "adapters/rpd/rpd.h"
 #include "adapters/sqlite_family.h"
 #include "adapters/text/text.h"
@@ -25,6 +26,8 @@ std::span<const ReaderEntry> builtin_readers() {
       ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
       ReaderEntry{adapters::rocpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::rpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      ReaderEntry{adapters::rocprofv3_json::kInfo, adapters::rocprofv3_json::sniff,
+                  adapters::rocprofv3_json::open},
       ReaderEntry{.info = adapters::kineto_json::kInfo,
                   .sniff = adapters::kineto_json::sniff,
                   .open = adapters::kineto_json::open,

@@ -24,8 +24,20 @@ constexpr Magic kMagics[] = {
     {"NVIDIA Tegra Profiler Report"sv, 0,
      "an Nsight Systems report (.nsys-rep), whose format is not public: export it with "
      "`nsys export --type sqlite FILE`"},
-    {"tracy\0"sv, 10, "a Tracy capture: it cannot be read here"},
-    {"tlZ"sv, 0, "a compressed Tracy capture: it cannot be read here"},
+    {"tracy\0"sv, 10,
+     "a Tracy capture, which cannot be read here: Tracy's `tracy-csvexport FILE` writes its zones "
+     "as a table"},
+    {"tlZ"sv, 0,
+     "a compressed Tracy capture, which cannot be read here: Tracy's `tracy-csvexport FILE` writes "
+     "its zones as a table"},
+    {"PERFILE2"sv, 0,
+     "samples of Linux perf (perf.data), which have no device work: record with a GPU profiler"},
+    {"# tracer:"sv, 0, "a trace of the Linux kernel (ftrace), which has no device work"},
+    {"#Paraver"sv, 0, "a Paraver trace, which cannot be read here"},
+    {"\xC1\x1F\xFC\xC1"sv, 0, "a stream of a CTF trace (LTTng), which cannot be read here"},
+    {"HPCTOOLK"sv, 0, "a database of HPCToolkit, which cannot be read here"},
+    {"HPCPROF"sv, 0, "a profile of HPCToolkit, which cannot be read here"},
+    {"\x93NUMPY"sv, 0, "a NumPy array, not a trace"},
     {"NVPR"sv, 0, "an Nsight Compute report: it holds counters of single kernels, not a timeline"},
     {"\x28\xB5\x2F\xFD"sv, 0, "a zstd file: decompress it first with `zstd -d FILE`"},
     {"BZh"sv, 0, "a bzip2 file: decompress it first with `bunzip2 FILE`"},
@@ -35,13 +47,15 @@ constexpr Magic kMagics[] = {
     {"7z\xBC\xAF\x27\x1C"sv, 0, "a 7-Zip archive: unpack it first"},
     {"\x7F"
      "ELF"sv,
-     0, "a program, library or core dump (ELF), not a trace"},
+     0, "a program or library (ELF): run it under a profiler"},
     {"ustar"sv, 257, "a tar archive: unpack it first"},
     {"PAR1"sv, 0, "a Parquet file, not a trace"},
     {"\x89HDF\r\n\x1A\n"sv, 0, "an HDF5 file, not a trace"},
     {"\x89PNG"sv, 0, "a picture, not a trace"},
     {"%PDF"sv, 0, "a PDF document, not a trace"},
-    {"OTF2"sv, 0, "an OTF2 archive: it cannot be read here"},
+    {"OTF2"sv, 0,
+     "an OTF2 archive, which cannot be read here: rocprofv3 writes what is read with "
+     "`--output-format json` or `csv`"},
     {"<?xml"sv, 0,
      "an XML document (an nvprof session of this kind holds no measurements), not a trace"},
     {"<!DOCTYPE"sv, 0, "a web page: was the download a login or an error page?"},
@@ -61,6 +75,31 @@ std::optional<std::string> recognise_lfs_pointer(string_view text) {
       "not a trace and not a SQLite database; this is a Git LFS pointer to {} bytes: run "
       "`git lfs pull`",
       size);
+}
+
+// The kind of an ELF file is 16 bits at 16, in the byte order that byte 5 says.
+std::optional<std::string> recognise_core_dump(string_view text) {
+  constexpr char kCore = 4;
+  if (!text.starts_with("\x7F"
+                        "ELF") ||
+      text.size() < 18)
+    return std::nullopt;
+  const bool little = text[5] == 1;
+  if (text[little ? 16 : 17] != kCore) return std::nullopt;
+  return "a core dump, which a program left behind that crashed: open it with `gdb PROGRAM FILE`";
+}
+
+// A protocol number and, from protocol 4 on, a frame; then the opcode of an empty container or of a
+// global name. Reading a pickle runs what it says, which is why none is read here.
+std::optional<std::string> recognise_pickle(string_view text) {
+  if (text.size() < 3 || text[0] != '\x80' || text[1] < 2 || text[1] > 5) return std::nullopt;
+  const bool framed = text[1] >= 4 && text[2] == '\x95' && text.size() > 11;
+  if (string_view("}]c(\x8c)").find(text[framed ? 11 : 2]) == string_view::npos) {
+    return std::nullopt;
+  }
+  return "a Python pickle: PyTorch's memory snapshots are such, look at them on "
+         "https://docs.pytorch.org/memory_viz; for times record with torch.profiler and "
+         "export_chrome_trace()";
 }
 
 bool is_printable(char c) { return c == '\t' || c == '\n' || c == '\r' || (c >= ' ' && c <= '~'); }
@@ -84,6 +123,8 @@ std::optional<std::string> recognise_foreign(std::span<const std::byte> head) {
   if (text.empty()) return "empty: there is nothing to read";
   if (text.find_first_not_of(" \t\r\n") == text.npos) return "blank: there is nothing to read";
   if (auto pointer = recognise_lfs_pointer(text)) return pointer;
+  if (auto core_dump = recognise_core_dump(text)) return core_dump;
+  if (auto pickle = recognise_pickle(text)) return pickle;
   for (const Magic& magic : kMagics) {
     if (text.size() >= magic.offset && text.substr(magic.offset).starts_with(magic.bytes)) {
       return std::string(magic.answer);

@@ -40,7 +40,7 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "ranges of one thread that overlap without nesting; both kept"},
     {Reason::kQueueOverlap, "queue_overlap", kNote,
      "device work that starts before earlier work of its queue has ended; both kept"},
-    {Reason::kDuplicate, "duplicate", kNote, "the same event twice; both kept"},
+    {Reason::kDuplicate, "duplicate", kNote, "the same event twice"},
     {Reason::kUnknownCategory, "unknown_category", kNote,
      "a category this version does not know; kept as a plain range"},
     {Reason::kNotAnEvent, "not_an_event", kDropped, "a record that is no event; dropped"},

@@ -87,6 +87,8 @@ Status read_distributed_info(JsonReader& reader, DocumentFacts& facts) {
 
 Status read_member(JsonReader& reader, std::string_view key, Dictionary& dictionary, Places& places,
                    DocumentFacts& facts) {
+  constexpr std::size_t kMembersKept = 16;
+  if (facts.members.size() < kMembersKept) facts.members.emplace_back(key);
   if (key == "deviceProperties") {
     facts.has_devices = true;
     return read_device_properties(reader, dictionary, places);
@@ -94,13 +96,7 @@ Status read_member(JsonReader& reader, std::string_view key, Dictionary& diction
   if (key == "distributedInfo") return read_distributed_info(reader, facts);
   auto type = reader.type();
   if (!type) return tl::unexpected(std::move(type).error());
-  if (*type == JsonType::kObject || *type == JsonType::kArray) {
-    if (key == "rocprofiler-sdk-tool") facts.other_document = "rocprofv3 output";
-    if (key == "nodes") {
-      facts.other_document = "a PyTorch execution trace (operators and tensors, no device times)";
-    }
-    return reader.skip();
-  }
+  if (*type == JsonType::kObject || *type == JsonType::kArray) return reader.skip();
   std::string_view text;
   auto outcome = reader.record([&](JsonCursor& cursor) { text = cursor.string(); });
   if (!outcome) return tl::unexpected(std::move(outcome).error());

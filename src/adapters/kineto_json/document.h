@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "adapters/kineto_json/places.h"
 #include "base/json_reader.h"
@@ -18,8 +19,7 @@ struct DocumentFacts {
   bool has_devices = false;             // it lists the devices of its host, as Kineto does
   std::optional<std::int64_t> base_ns;  // to be added to every time
   std::string unreadable_base;          // its text, when it is no number
-  // What a document without "traceEvents" seems to be, as an object of "this is".
-  std::string other_document;
+  std::vector<std::string> members;     // names of the first ones, to tell what it is when no trace
 };
 
 // Reads the value of one member that is not "traceEvents", the reader standing at it.

@@ -1,12 +1,16 @@
 #include "adapters/kineto_json/kineto_json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "adapters/common/foreign_json.h"
 #include "adapters/kineto_json/document.h"
 #include "adapters/kineto_json/places.h"
 #include "adapters/kineto_json/record.h"
@@ -40,6 +44,7 @@ class KinetoJson final : public Adapter {
   Status read_members();
   Status read_events();
   Status finish_reading();
+  Status refuse_other_json(std::span<const std::string> members) const;
   Status emit();
   Error in_file(Error error) const {
     return {error.code, fmt::format("{}: {}", path_, error.message)};
@@ -153,22 +158,33 @@ Status KinetoJson::read_events() {
   return {};
 }
 
+Status KinetoJson::refuse_other_json(std::span<const std::string> members) const {
+  if (const auto kind = recognise_foreign_json(members)) {
+    return fail(ErrorCode::kUnsupported, fmt::format("this is {}", *kind));
+  }
+  if (taker_->other_records() > 0) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("JSON, but not a trace: none of its {} records has a phase (\"ph\")",
+                            taker_->other_records()));
+  }
+  constexpr std::size_t kShown = 3;
+  const auto shown = members.first(std::min(members.size(), kShown));
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("JSON, but not a trace: there is no \"traceEvents\" in it{}",
+                          shown.empty() ? std::string()
+                                        : fmt::format(", but \"{}\"", fmt::join(shown, "\", \""))));
+}
+
 Status KinetoJson::finish_reading() {
   if (!events_seen_) {
     if (reader_->truncated()) {
       return fail(ErrorCode::kBadInput,
                   fmt::format("ends at byte {}, before any trace event", reader_->offset()));
     }
-    return fail(ErrorCode::kUnsupported,
-                facts_.other_document.empty()
-                    ? std::string("JSON, but not a trace: there is no \"traceEvents\" in it")
-                    : fmt::format("this is {}, not a timeline with \"traceEvents\"",
-                                  facts_.other_document));
+    return refuse_other_json(facts_.members);
   }
   if (!taker_->any_phase() && taker_->other_records() > 0) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("JSON, but not a trace: none of its {} records has a phase (\"ph\")",
-                            taker_->other_records()));
+    return refuse_other_json({&taker_->other_begins(), 1});
   }
   if (!facts_.unreadable_base.empty()) {
     problems_.add(Reason::kUnreadableNumber, 1,

@@ -96,10 +96,12 @@ void read_record(JsonCursor& cursor, Record& record) {
   series.clear();
   record = {};
   record.series = std::move(series);
+  if (cursor.type() == JsonType::kArray) record.first_member = "[";  // tells rows without names
   if (!cursor.enter_object()) return;
   record.is_object = true;
   std::string_view key;
   while (cursor.next_member(key)) {
+    if (!record.has_members) record.first_member = key;
     record.has_members = true;
     switch (find_field(key)) {
       case Field::kPhase:

@@ -24,6 +24,7 @@ using Triple = std::array<std::string_view, 3>;
 struct Record {
   bool is_object = false;
   bool has_members = false;
+  std::string_view first_member;  // its name; "[" of an array
   std::string_view phase, category, name, pid, tid, time, duration, id, scope;
   std::array<std::string_view, kArgCount> args;
   Triple grid, block;

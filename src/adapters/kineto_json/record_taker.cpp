@@ -45,17 +45,37 @@ Status RecordTaker::note(Reason reason, Detail&& detail) {
   return {};
 }
 
-Status RecordTaker::take(const Record& record, std::uint64_t offset) {
+Status RecordTaker::take(Record& record, std::uint64_t offset) {
   offset_ = offset;
-  if (record.is_object && !record.has_members) return {};  // "[ {}, ...": to begin with a comma
+  if (record.is_object && !record.has_members) {  // "[ {}, ...": to begin with a comma
+    if (records_ == 0) dialect_.begins_empty();
+    return {};
+  }
   if (!record.is_object || record.phase.size() != 1) {
-    ++other_records_;
+    if (other_records_++ == 0) other_begins_ = record.first_member;
     return note(Reason::kNotAnEvent, [&] {
       return record.is_object ? fmt::format("phase \"{}\"", record.phase.substr(0, 20))
                               : std::string("not an object");
     });
   }
   ++records_;
+  if (dialect_.active()) {
+    verdict_ = dialect_.translate(record);
+    if (verdict_ == Dialect::Verdict::kNoDevice) {
+      PASTA_TRY(note(Reason::kMissingField, [&] {
+        return fmt::format("\"{}\" does not say its device; counted as of the first", record.name);
+      }));
+    }
+    if (verdict_ == Dialect::Verdict::kListedTwice) {
+      return note(Reason::kDuplicate, [&] {
+        return fmt::format("\"{}\" is listed again for all streams; counted once", record.name);
+      });
+    }
+  }
+  return take_phase(record);
+}
+
+Status RecordTaker::take_phase(const Record& record) {
   switch (record.phase.front()) {
     case 'X':
       return take_complete(record);
@@ -89,6 +109,15 @@ Status RecordTaker::take(const Record& record, std::uint64_t offset) {
 }
 
 Status RecordTaker::finish() {
+  for (auto& [key, event] : undecided_) {
+    if (dialect_.is_copy(key)) {
+      event.kind = Kind::kCopy;
+      event.detail = static_cast<std::uint16_t>(CopyDirection::kUnknown);
+      event.copy = {.bytes = kUnknownBytes, .src = 0, .dst = 0};
+    }
+    PASTA_TRY(assembler_.add(event));
+  }
+  undecided_.clear();
   PASTA_TRY(add_closed(open_.end_all(last_end_ns_), false));
   for (const auto& [name, count] : unknown_categories_) {
     problems_.add(Reason::kUnknownCategory, count, fmt::format("\"{}\"", name));
@@ -228,6 +257,10 @@ Status RecordTaker::take_complete(const Record& record) {
   if (*id != 0 && what.on_device && launch_flows_wanted_) {
     launch_flows_wanted_ = false;
     assembler_.drop_launch_flows();
+  }
+  if (verdict_ == Dialect::Verdict::kUndecided) {
+    undecided_.emplace_back(dialect_.key(), event);
+    return {};
   }
   return assembler_.add(event);
 }
@@ -499,8 +532,14 @@ Status RecordTaker::take_metadata(const Record& record) {
   ++metadata_records_;
   const std::string_view name = record.arg(Arg::kMetadataName);
   if (name.empty()) return {};  // labels and sort orders
-  if (record.name == "process_name") places_.name_process(record, name);
-  if (record.name == "thread_name") places_.name_row(record, name);
+  if (record.name == "process_name") {
+    places_.name_process(record, name);
+    dialect_.name_process(record.pid, name);
+  }
+  if (record.name == "thread_name") {
+    places_.name_row(record, name);
+    dialect_.name_thread(record.pid, record.tid, name);
+  }
   return {};
 }
 

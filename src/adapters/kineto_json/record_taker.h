@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "adapters/kineto_json/dialect.h"
 #include "adapters/kineto_json/places.h"
 #include "adapters/kineto_json/range_pairing.h"
 #include "adapters/kineto_json/record.h"
@@ -30,14 +33,16 @@ class RecordTaker {
         strict_(strict) {}
 
   // `offset`: where the record stands, for messages. In strict mode a fault of the record is an
-  // error; the message says the place but not the file.
-  Status take(const Record& record, std::uint64_t offset);
+  // error; the message says the place but not the file. `record` may be rewritten.
+  Status take(Record& record, std::uint64_t offset);
   // After the last record: ends what is open.
   Status finish();
 
   [[nodiscard]] bool any_phase() const { return records_ != 0; }
   [[nodiscard]] bool any_events() const { return records_ > metadata_records_; }
   [[nodiscard]] std::uint64_t other_records() const { return other_records_; }
+  // What the first of them begins with: the name of a member.
+  [[nodiscard]] const std::string& other_begins() const { return other_begins_; }
 
  private:
   struct Times {
@@ -46,6 +51,7 @@ class RecordTaker {
     [[nodiscard]] bool usable() const { return start_ns != kNoTime; }
   };
 
+  Status take_phase(const Record& record);
   Status take_complete(const Record& record);
   Status take_begin(const Record& record);
   Status take_end(const Record& record);
@@ -82,9 +88,13 @@ class RecordTaker {
   std::uint64_t records_ = 0;  // with a phase
   std::uint64_t metadata_records_ = 0;
   std::uint64_t other_records_ = 0;
+  std::string other_begins_;
   std::int64_t last_end_ns_ = kNoTime;
   bool launch_flows_wanted_ = true;
   RangePairing open_;
+  Dialect dialect_;
+  Dialect::Verdict verdict_ = Dialect::Verdict::kTake;
+  std::vector<std::pair<std::string, Event>> undecided_;
   std::unordered_map<std::string, std::uint64_t> unknown_categories_;
   std::string scratch_;
 };

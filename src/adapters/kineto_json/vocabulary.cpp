@@ -34,7 +34,15 @@ constexpr auto kCategories = std::to_array<Category>({
     // Other accelerators' runtimes.
     {"hip_runtime", Kind::kApi, api(ApiDomain::kRuntime), false},
     {"xpu_runtime", Kind::kApi, api(ApiDomain::kRuntime), false},
+    {"xpu_driver", Kind::kApi, api(ApiDomain::kDriver), false},
+    {"xpu_sync", Kind::kSync, 0, true},
+    {"xpu_scope_profiler", Kind::kScope, scope(ScopeDomain::kRuntime), false},
+    {"hpu_op", Kind::kApi, api(ApiDomain::kRuntime), false},
+    {"glow_runtime", Kind::kApi, api(ApiDomain::kRuntime), false},
+    {"collective_comm", Kind::kApi, api(ApiDomain::kCommunication), false},
     {"mtia_runtime", Kind::kApi, api(ApiDomain::kRuntime), false},
+    {"mtia_ccp_events", Kind::kKernel, 0, true},
+    {"mtia_insight", Kind::kScope, scope(ScopeDomain::kRuntime), true},
     {"privateuse1_runtime", Kind::kApi, api(ApiDomain::kRuntime), false},
     {"privateuse1_driver", Kind::kApi, api(ApiDomain::kDriver), false},
 });
@@ -89,13 +97,36 @@ constexpr auto kArgs = std::to_array<ArgName>({
     {"wait_on_cuda_event_id", Arg::kWaitOnEvent},
     {"kind", Arg::kCopyKind},
     {"name", Arg::kMetadataName},
+    // XPU.
+    {"sycl queue", Arg::kStream},
+    {"sycl_queue", Arg::kStream},
+    // rocprof and RPD.
+    {"BeginNs", Arg::kBeginNs},
+    {"EndNs", Arg::kEndNs},
+    {"pid", Arg::kNativePid},
+    {"tid", Arg::kNativeTid},
+    {"dev-id", Arg::kDevice},
+    {"gpu-id", Arg::kDevice},
+    {"queue-id", Arg::kContext},
+    {"stream-id", Arg::kStream},
+    {"desc", Arg::kCopyKind},
+    {"grd", Arg::kWorkItems},
+    {"wgr", Arg::kWorkGroup},
+    {"lds", Arg::kSharedMemory},
+    {"vgpr", Arg::kRegisters},
+    {"arch_vgpr", Arg::kRegisters},
+    // TensorFlow and XLA.
+    {"kernel", Arg::kKernelName},
+    {"correlation_id", Arg::kCorrelation},
+    {"context_id", Arg::kContext},
+    {"memcpy_details", Arg::kCopyDetails},
 });
 
 // A perfect hash would save little: keys differ in length, and the bucket of one length holds at
 // most a few names.
 struct ByLength {
   static constexpr std::size_t kLongest = 24;
-  std::array<std::array<std::uint8_t, 6>, kLongest> index{};  // 1-based indices into kArgs
+  std::array<std::array<std::uint8_t, 8>, kLongest> index{};  // 1-based indices into kArgs
   constexpr ByLength() {
     for (std::size_t i = 0; i < kArgs.size(); ++i) {
       auto& bucket = index[kArgs[i].name.size()];
@@ -150,11 +181,29 @@ Arg find_arg(std::string_view key) {
 }
 
 CopyDirection copy_direction(std::string_view text) {
-  if (text.find("HtoD") != text.npos) return CopyDirection::kHostToDevice;
-  if (text.find("DtoH") != text.npos) return CopyDirection::kDeviceToHost;
-  if (text.find("DtoD") != text.npos) return CopyDirection::kDeviceToDevice;
-  if (text.find("HtoH") != text.npos) return CopyDirection::kHostToHost;
-  if (text.find("PtoP") != text.npos) return CopyDirection::kPeerToPeer;
+  struct Spelling {
+    std::string_view text;
+    CopyDirection direction;
+  };
+  static constexpr auto kSpellings = std::to_array<Spelling>({
+      {"HtoD", CopyDirection::kHostToDevice},
+      {"DtoH", CopyDirection::kDeviceToHost},
+      {"DtoD", CopyDirection::kDeviceToDevice},
+      {"HtoH", CopyDirection::kHostToHost},
+      {"PtoP", CopyDirection::kPeerToPeer},
+      // XLA.
+      {"H2D", CopyDirection::kHostToDevice},
+      {"D2H", CopyDirection::kDeviceToHost},
+      {"D2D", CopyDirection::kDeviceToDevice},
+      {"P2P", CopyDirection::kPeerToPeer},
+      // rocprof and RPD.
+      {"HostToDevice", CopyDirection::kHostToDevice},
+      {"DeviceToHost", CopyDirection::kDeviceToHost},
+      {"DeviceToDevice", CopyDirection::kDeviceToDevice},
+  });
+  for (const Spelling& spelling : kSpellings) {
+    if (text.find(spelling.text) != text.npos) return spelling.direction;
+  }
   return CopyDirection::kUnknown;
 }
 

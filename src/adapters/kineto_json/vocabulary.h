@@ -73,8 +73,17 @@ enum class Arg : std::uint8_t {
   kWaitOnEvent,
   kCopyKind,
   kMetadataName,
+  // Of other exporters, see dialect.h.
+  kBeginNs,
+  kEndNs,
+  kNativePid,
+  kNativeTid,
+  kWorkItems,
+  kWorkGroup,
+  kKernelName,
+  kCopyDetails,
 };
-inline constexpr std::size_t kArgCount = static_cast<std::size_t>(Arg::kMetadataName) + 1;
+inline constexpr std::size_t kArgCount = static_cast<std::size_t>(Arg::kCopyDetails) + 1;
 Arg find_arg(std::string_view key);
 
 // From "Memcpy HtoD (Pinned -> Device)" or from the value of "kind" ("HtoD").
