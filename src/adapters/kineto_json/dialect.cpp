@@ -149,7 +149,8 @@ Dialect::Verdict Dialect::translate_amd(Record& record) {
     record.category = "cuda_runtime";
   } else if (role != nullptr && role->part == Part::kDriverCalls) {
     record.category = "cuda_driver";
-  } else if (role == nullptr && record.name.starts_with("hip")) {
+  } else if (role == nullptr &&
+             (record.name.starts_with("hip") || record.name.starts_with("__hip"))) {
     record.category = "cuda_runtime";
   } else if (role == nullptr && record.name.starts_with("hsa_")) {
     record.category = "cuda_driver";

@@ -24,6 +24,7 @@ class Collector final : public EventSink {
   void advance(std::int64_t) override {}
   void report(const Problem& problem) override { problems.push_back(problem); }
 
+  [[nodiscard]] const Dictionary& names() const { return dictionary_; }
   [[nodiscard]] std::string_view text(StringId id) const { return dictionary_.text(id); }
   [[nodiscard]] const Event& find(std::string_view name) const {
     for (const Event& e : events) {
@@ -63,7 +64,7 @@ Status read(std::string_view json, Collector& to, bool strict = false) {
   }
 }
 
-constexpr std::string_view kNames = R"(
+constexpr std::string_view kNames = R"json(
  "metadata":{"pid":41,"command":["./train","-v"],"node":{"hostname":"n1"}},
  "agents":[{"id":{"handle":1},"type":1,"name":"EPYC"},
   {"id":{"handle":7},"type":2,"name":"gfx942","product_name":"Instinct","logical_node_type_id":3,
@@ -71,16 +72,14 @@ constexpr std::string_view kNames = R"(
    "uuid":{"bytes":{"value0":255,"value1":1}},"mem_banks":[{"size_in_bytes":1000}]}],
  "counters":[{"id":{"handle":5},"name":"SQ_WAVES"}],
  "kernel_symbols":[{"kernel_id":9,"kernel_name":"_Z3addv.kd","formatted_kernel_name":"add()",
-                           "arch_vgpr_count" : 24, "accum_vgpr_count" : 8,
-                           "group_segment_size" : 512
-},
+   "arch_vgpr_count":24,"accum_vgpr_count":8,"group_segment_size":512},
   {"kernel_id":10,"kernel_name":"mul.kd","formatted_kernel_name":""}],
  "strings":{"buffer_records":[{"kind":"NONE","operations":[]},
   {"kind":"HIP_RUNTIME_API","operations":["hipInit","hipLaunchKernel"]},
   {"kind":"MEMORY_COPY","operations":["MEMORY_COPY_NONE","MEMORY_COPY_HOST_TO_DEVICE"]},
   {"kind":"MARKER_CORE_API","operations":["roctxMarkA","roctxRangePushA","roctxRangePop"]},
   {"kind":"MEMORY_ALLOCATION","operations":["MEMORY_ALLOCATION_ALLOCATE","MEMORY_ALLOCATION_FREE"]}],
-  "marker_api":[{"key":90,"value":"step"}]})";
+  "marker_api":[{"key":90,"value":"step"}]})json";
 
 constexpr std::string_view kRecords = R"(
  "callback_records":{"counter_collection":[]},
@@ -113,7 +112,7 @@ void check_all(const Collector& c) {
   EXPECT_EQ(kernel.kernel.grid[0], 4u);  // the last group has 232 of 256 work-items
   EXPECT_EQ(kernel.kernel.grid[1], 2u);
   EXPECT_EQ(kernel.kernel.ordinal, 1u);
-  const Dictionary& dictionary = const_cast<Collector&>(c).dictionary();
+  const Dictionary& dictionary = c.names();
   const Frame path = dictionary.frame(kernel.scope);
   EXPECT_EQ(c.text(path.name), "step");
   const LaunchAttributes attributes = dictionary.attributes(kernel.kernel.attributes);
