@@ -196,6 +196,11 @@ Dialect::Verdict Dialect::translate_amd_work(Record& record, const Role& role) {
 }
 
 void Dialect::translate_amd_arrow(Record& record) {
+  // rocprof also draws arrows from work to the call that waits for it.
+  const Role* role = role_of(record);
+  const bool on_device =
+      role != nullptr && (role->part == Part::kAmdDevice || role->part == Part::kAmdBarriers);
+  if ((record.phase == "s") == on_device) return;
   std::uint64_t id = 0;
   if (!whole_number(record.id, id)) return;
   id_ = fmt::format("{}", id + 1);  // counted from 0 there, which is no number of an arrow here
