@@ -7,8 +7,10 @@
 
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
+#include "adapters/nvprof_sqlite/nvprof_sqlite.h"
 #include "adapters/pasta_file/pasta_file.h"
 #include "adapters/rocpd/rocpd.h"
+#include "adapters/rocprof_v1/rocprof_v1.h"
 #include "adapters/rocprofv3_json/rocprofv3_json.h"
 #include "adapters/rpd/rpd.h"
 #include "adapters/sqlite_family.h"
@@ -26,6 +28,8 @@ std::span<const ReaderEntry> builtin_readers() {
       ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
       ReaderEntry{adapters::rocpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::rpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      ReaderEntry{adapters::rocprof_v1::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      ReaderEntry{adapters::nvprof_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::rocprofv3_json::kInfo, adapters::rocprofv3_json::sniff,
                   adapters::rocprofv3_json::open},
       ReaderEntry{.info = adapters::kineto_json::kInfo,
@@ -41,6 +45,8 @@ std::span<const adapters::SqliteFamily> adapters::sqlite_families() {
   static constexpr std::array kFamilies = {
       SqliteFamily{rocpd::kInfo, rocpd::recognise, rocpd::open},
       SqliteFamily{rpd::kInfo, rpd::recognise, rpd::open},
+      SqliteFamily{rocprof_v1::kInfo, rocprof_v1::recognise, rocprof_v1::open},
+      SqliteFamily{nvprof_sqlite::kInfo, nvprof_sqlite::recognise, nvprof_sqlite::open},
   };
   return kFamilies;
 }

@@ -57,7 +57,9 @@ constexpr Magic kMagics[] = {
      "an OTF2 archive, which cannot be read here: rocprofv3 writes what is read with "
      "`--output-format json` or `csv`"},
     {"<?xml"sv, 0,
-     "an XML document (an nvprof session of this kind holds no measurements), not a trace"},
+     "an XML document, not a trace; if it is a session of the NVIDIA Visual Profiler (.nvvp), it "
+     "holds "
+     "settings and no measurements: run `nvprof -o FILE PROGRAM` and read that file"},
     {"<!DOCTYPE"sv, 0, "a web page: was the download a login or an error page?"},
     {"<html"sv, 0, "a web page: was the download a login or an error page?"},
     {"\xFF\xFE"sv, 0, "text in UTF-16: save it as UTF-8"},

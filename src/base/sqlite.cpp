@@ -165,11 +165,12 @@ Type Statement::type(int column) const {
 }
 
 std::optional<std::int64_t> Statement::integer(int column) const {
-  switch (sqlite3_column_type(handle_, column)) {
+  sqlite3_value* const cell = sqlite3_column_value(handle_, column);  // found once
+  switch (sqlite3_value_type(cell)) {
     case SQLITE_INTEGER:
-      return sqlite3_column_int64(handle_, column);
+      return sqlite3_value_int64(cell);
     case SQLITE_FLOAT: {
-      const double value = sqlite3_column_double(handle_, column);
+      const double value = sqlite3_value_double(cell);
       if (!(value >= -0x1p63 && value < 0x1p63)) return std::nullopt;
       const auto whole = static_cast<std::int64_t>(value);
       if (static_cast<double>(whole) != value) return std::nullopt;
@@ -201,11 +202,11 @@ std::optional<double> Statement::real(int column) const {
 }
 
 std::string_view Statement::text(int column) const {
-  const int type = sqlite3_column_type(handle_, column);
+  sqlite3_value* const cell = sqlite3_column_value(handle_, column);
+  const int type = sqlite3_value_type(cell);
   if (type != SQLITE_TEXT && type != SQLITE_BLOB) return {};
-  const void* const bytes = sqlite3_column_blob(handle_, column);
-  return {static_cast<const char*>(bytes),
-          static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+  const void* const bytes = sqlite3_value_blob(cell);
+  return {static_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_value_bytes(cell))};
 }
 
 // --- database

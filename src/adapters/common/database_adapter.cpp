@@ -58,8 +58,8 @@ Status DatabaseAdapter::leave_out(std::string_view table, std::string_view why) 
   if (!database_.has(table)) return {};
   std::int64_t count = 0;
   PASTA_TRY(read_now(table, fmt::format("SELECT count(*) FROM {}", base::sqlite::identifier(table)),
-                     [&](const Statement& row) -> Status {
-                       count = row.integer(0).value_or(0);
+                     [&]() -> Status {
+                       count = plain_integer(0).value_or(0);
                        return {};
                      }));
   if (count > 0) {
@@ -108,7 +108,7 @@ Result<bool> DatabaseAdapter::take_rows(Statement& rows, const Take& take, std::
     }
     if (!*more) return false;
     row_ = &rows;
-    Status taken = take(rows);
+    Status taken = take();
     row_ = nullptr;
     PASTA_TRY(std::move(taken));
     PASTA_TRY(std::move(refused_));
@@ -134,18 +134,17 @@ std::string DatabaseAdapter::where() const {
 }
 
 std::optional<std::int64_t> DatabaseAdapter::integer(int column, std::string_view what) {
-  auto value = row_->integer(column);
+  if (column < 0) return std::nullopt;
+  const auto value = row_->integer(column);
+  if (value) return value;
   // Some writers leave a number out by writing no text for it.
-  const bool absent =
-      row_->null(column) || (row_->type(column) == Type::kText && row_->text(column).empty());
-  if (!value && !absent) {
-    note(Reason::kUnreadableNumber, [&] {
-      return fmt::format("{} is {}", what,
-                         row_->type(column) == Type::kText
-                             ? fmt::format("\"{}\"", row_->text(column).substr(0, 40))
-                             : "no whole number");
-    });
-  }
+  const Type type = row_->type(column);
+  if (type == Type::kNull || (type == Type::kText && row_->text(column).empty())) return value;
+  note(Reason::kUnreadableNumber, [&] {
+    return fmt::format("{} is {}", what,
+                       type == Type::kText ? fmt::format("\"{}\"", row_->text(column).substr(0, 40))
+                                           : "no whole number");
+  });
   return value;
 }
 

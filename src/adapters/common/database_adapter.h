@@ -27,7 +27,7 @@ class DatabaseAdapter : public Adapter {
   Status stop() final { return {}; }
 
  protected:
-  using Take = std::function<Status(const base::sqlite::Statement& row)>;
+  using Take = std::function<Status()>;
 
   DatabaseAdapter(const AdapterInfo& info, base::sqlite::Database database)
       : info_(info), database_(std::move(database)) {}
@@ -54,6 +54,19 @@ class DatabaseAdapter : public Adapter {
     problems_.add(reason, place);
     if (strict_ && reason_info(reason).severity > Severity::kNote) refuse(reason, place());
   }
+  // Of a column that Select found not to be there: nothing, as of NULL.
+  [[nodiscard]] bool is_null(int column) const { return column < 0 || row_->null(column); }
+  [[nodiscard]] std::string_view text_of(int column) const {
+    return column < 0 ? std::string_view() : row_->text(column);
+  }
+  [[nodiscard]] std::optional<double> real_of(int column) const {
+    if (column < 0) return std::nullopt;
+    return row_->real(column);
+  }
+  [[nodiscard]] std::optional<std::int64_t> plain_integer(int column) const {
+    if (column < 0) return std::nullopt;
+    return row_->integer(column);
+  }
   // Nothing when it is NULL or empty, or no whole number, which is a problem.
   std::optional<std::int64_t> integer(int column, std::string_view what);
   // 0 when unknown or when 32 bits cannot hold it.
@@ -65,7 +78,6 @@ class DatabaseAdapter : public Adapter {
   std::uint64_t correlation(ProcessId process, std::optional<std::int64_t> vendor_id);
   Status add(const Event& event) { return assembler_->add(event); }
 
-  [[nodiscard]] const base::sqlite::Statement& row() const { return *row_; }
   [[nodiscard]] const base::sqlite::Database& database() const { return database_; }
   [[nodiscard]] Dictionary& dictionary() const { return sink_->dictionary(); }
   [[nodiscard]] Problems& problems() { return problems_; }

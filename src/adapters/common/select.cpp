@@ -43,7 +43,8 @@ bool Select::join(std::string_view table, std::string_view alias, std::initializ
 }
 
 int Select::column(std::string_view alias, std::string_view column) {
-  return expression(has(alias, column) ? fmt::format("{}.{}", alias, identifier(column)) : "NULL");
+  if (!has(alias, column)) return kAbsent;
+  return expression(fmt::format("{}.{}", alias, identifier(column)));
 }
 
 int Select::expression(std::string_view sql) {
@@ -52,8 +53,9 @@ int Select::expression(std::string_view sql) {
 }
 
 std::string Select::sql(std::string_view tail) const {
-  const std::string columns = fmt::format("{}", fmt::join(columns_, ", "));
-  if (from_.empty()) return fmt::format("SELECT {} WHERE 0", columns.empty() ? "NULL" : columns);
+  const std::string columns =
+      columns_.empty() ? "NULL" : fmt::format("{}", fmt::join(columns_, ", "));
+  if (from_.empty()) return fmt::format("SELECT {} WHERE 0", columns);
   return fmt::format("SELECT {} FROM {} {}", columns, from_, tail);
 }
 

@@ -11,8 +11,8 @@
 
 namespace pasta::adapters::common {
 
-// A SELECT from one table and from others joined to it. A column that is not there is NULL in every
-// row, so that a reader asks for all it knows and works with what there is.
+// A SELECT from one table and from others joined to it. A reader asks for all columns that it
+// knows, and works with what there is.
 class Select {
  public:
   // `alias.column` of what was named before equals `other` of the table that is being joined.
@@ -29,7 +29,8 @@ class Select {
             std::initializer_list<Equal> also = {});
 
   [[nodiscard]] bool has(std::string_view alias, std::string_view column) const;
-  // The number, from 0, under which each row has it.
+  // The number, from 0, under which each row has it; kAbsent for one that is not there.
+  static constexpr int kAbsent = -1;
   int column(std::string_view alias, std::string_view column);
   int expression(std::string_view sql);
 

@@ -181,9 +181,9 @@ Status Rocpd::read_facts(Group& group) {
   const std::string table = group.table("metadata");
   Select select(database(), table, "M");
   const int tag = select.column("M", "tag"), value = select.column("M", "value");
-  return read_now(table, select.sql(), [&, tag, value](const Statement& row) -> Status {
-    if (row.text(tag) == "schema_version") {
-      dictionary().fact("rocpd schema version", row.text(value));
+  return read_now(table, select.sql(), [&, tag, value]() -> Status {
+    if (text_of(tag) == "schema_version") {
+      dictionary().fact("rocpd schema version", text_of(value));
     }
     return {};
   });
@@ -194,9 +194,9 @@ Status Rocpd::read_nodes(Group& group) {
   Select select(database(), table, "N");
   const int guid = select.column("N", "guid"), id = select.column("N", "id"),
             host = select.column("N", "hostname");
-  return read_now(table, select.sql(), [&, guid, id, host](const Statement& row) -> Status {
+  return read_now(table, select.sql(), [&, guid, id, host]() -> Status {
     if (const auto node = integer(id, "id")) {
-      group.hosts[{group.guids.number(row.text(guid)), *node}] = text(row.text(host));
+      group.hosts[{group.guids.number(text_of(guid)), *node}] = text(text_of(host));
     }
     return {};
   });
@@ -225,26 +225,26 @@ Status Rocpd::read_processes(Group& group) {
                                         kLaunchers[i][j]));
     }
   }
-  return read_now(table, select.sql(), [&](const Statement& row) -> Status {
+  return read_now(table, select.sql(), [&]() -> Status {
     const auto key = integer(id, "id");
     const auto native = integer(pid, "pid");
     if (!key && !native) return {};
-    const std::uint32_t of = group.guids.number(row.text(guid));
+    const std::uint32_t of = group.guids.number(text_of(guid));
     Process facts;
     facts.native_id = static_cast<std::uint64_t>(native.value_or(key.value_or(0)));
     facts.source =
         text(group.guids.all().size() < 2 ? group.source
-                                          : fmt::format("{} {}", group.source, row.text(guid)));
-    std::string_view called = row.text(name);
-    if (called.empty()) called = row.text(command).substr(0, row.text(command).find(' '));
+                                          : fmt::format("{} {}", group.source, text_of(guid)));
+    std::string_view called = text_of(name);
+    if (called.empty()) called = text_of(command).substr(0, text_of(command).find(' '));
     facts.name = text(called);
     if (const auto host = group.hosts.find({of, integer(node, "nid").value_or(0)});
         host != group.hosts.end()) {
       facts.host = host->second;
     }
     for (std::size_t i = 0; has_environment && i < kLaunchers.size(); ++i) {
-      const auto rank = row.integer(ranks[i][0]);
-      const auto size = row.integer(ranks[i][1]);
+      const auto rank = plain_integer(ranks[i][0]);
+      const auto size = plain_integer(ranks[i][1]);
       if (!rank || *rank < 0 || *rank > 0x7fffffff) continue;
       // A job of one task, or a rank without its job, is none.
       if (!size || *size < 2 || *size > 0x7fffffff || *rank >= *size) continue;
@@ -266,16 +266,16 @@ Status Rocpd::read_threads(Group& group) {
   const int guid = select.column("T", "guid"), id = select.column("T", "id"),
             pid = select.column("T", "pid"), tid = select.column("T", "tid"),
             name = select.column("T", "name");
-  return read_now(table, select.sql(), [&, guid, id, pid, tid, name](const Statement& row) {
+  return read_now(table, select.sql(), [&, guid, id, pid, tid, name]() {
     const auto key = integer(id, "id");
     const auto native = integer(tid, "tid");
     if (!key || !native) return Status{};
-    const std::uint32_t of = group.guids.number(row.text(guid));
+    const std::uint32_t of = group.guids.number(text_of(guid));
     group.threads[{of, *key}] = static_cast<std::uint64_t>(*native);
-    if (!row.text(name).empty()) {
+    if (!text_of(name).empty()) {
       const LaneId lane = lanes_->thread(process(group, of, integer(pid, "pid")),
                                          static_cast<std::uint64_t>(*native));
-      dictionary().update(lane, text(row.text(name)));
+      dictionary().update(lane, text(text_of(name)));
     }
     return Status{};
   });
@@ -307,28 +307,28 @@ Status Rocpd::read_agents(Group& group) {
   for (std::size_t i = 0; i < uuid.size(); ++i) {
     uuid[i] = detail(fmt::format("uuid.bytes.value{}", i));
   }
-  return read_now(table, select.sql(), [&, uuid](const Statement& row) -> Status {
+  return read_now(table, select.sql(), [&, uuid]() -> Status {
     const auto key = integer(id, "id");
     if (!key) return {};
-    const std::uint32_t of = group.guids.number(row.text(guid));
+    const std::uint32_t of = group.guids.number(text_of(guid));
     Device facts;
     Agent agent;
-    agent.gpu = row.text(type) == "GPU";
-    facts.type = agent.gpu                 ? DeviceType::kGpu
-                 : row.text(type) == "CPU" ? DeviceType::kCpu
-                                           : DeviceType::kUnknown;
+    agent.gpu = text_of(type) == "GPU";
+    facts.type = agent.gpu                ? DeviceType::kGpu
+                 : text_of(type) == "CPU" ? DeviceType::kCpu
+                                          : DeviceType::kUnknown;
     facts.ordinal =
-        row.null(ordinal) ? static_cast<std::uint32_t>(*key) : small(ordinal, "type_index");
+        is_null(ordinal) ? static_cast<std::uint32_t>(*key) : small(ordinal, "type_index");
     std::uint64_t unique = 0;
     for (std::size_t i = 0; i < uuid.size(); ++i) {
-      unique |= static_cast<std::uint64_t>(row.integer(uuid[i]).value_or(0) & 0xff) << 8 * i;
+      unique |= static_cast<std::uint64_t>(plain_integer(uuid[i]).value_or(0) & 0xff) << 8 * i;
     }
     if (unique != 0) {
       facts.uuid = text(fmt::format("GPU-{:016x}", unique));
     } else {
       facts.process = process(group, of, integer(pid, "pid"));
     }
-    facts.name = text(row.text(product).empty() ? row.text(name) : row.text(product));
+    facts.name = text(text_of(product).empty() ? text_of(name) : text_of(product));
     facts.multiprocessors = small(compute_units, "cu_count");
     facts.warp_size = small(wave, "wave_front_size");
     facts.max_threads_per_multiprocessor = small(waves, "max_waves_per_cu") * facts.warp_size;
@@ -352,16 +352,16 @@ Status Rocpd::read_symbols(Group& group) {
             registers = select.column("S", "arch_vgpr_count"),
             more_registers = select.column("S", "accum_vgpr_count"),
             group_bytes = select.column("S", "group_segment_size");
-  return read_now(table, select.sql(), [&](const Statement& row) -> Status {
+  return read_now(table, select.sql(), [&]() -> Status {
     const auto key = integer(id, "id");
     if (!key) return {};
     Symbol symbol;
     symbol.text =
-        row.text(display).empty() ? common::without_kd(row.text(mangled)) : row.text(display);
+        text_of(display).empty() ? common::without_kd(text_of(mangled)) : text_of(display);
     symbol.registers =
         small(registers, "arch_vgpr_count") + small(more_registers, "accum_vgpr_count");
     symbol.group_bytes = small(group_bytes, "group_segment_size");
-    group.symbols[{group.guids.number(row.text(guid)), *key}] = std::move(symbol);
+    group.symbols[{group.guids.number(text_of(guid)), *key}] = std::move(symbol);
     return {};
   });
 }
@@ -373,9 +373,9 @@ Status Rocpd::read_tracks(Group& group) {
             pid = select.column("T", "pid"), tid = select.column("T", "tid"),
             agent = select.column("T", "agent_id"), queue = select.column("T", "queue_id"),
             stream = select.column("T", "stream_id"), name = select.column("T", "name_id");
-  return read_now(table, select.sql(), [&](const Statement& row) -> Status {
+  return read_now(table, select.sql(), [&]() -> Status {
     if (const auto key = integer(id, "id")) {
-      group.tracks[{group.guids.number(row.text(guid)), *key}] = {
+      group.tracks[{group.guids.number(text_of(guid)), *key}] = {
           .pid = integer(pid, "pid"),
           .tid = integer(tid, "tid"),
           .agent = integer(agent, "agent_id"),
@@ -394,11 +394,11 @@ Status Rocpd::read_counters(Group& group) {
   const int guid = select.column("C", "guid"), id = select.column("C", "id"),
             name = select.column("C", "name"), units = select.column("C", "units"),
             agent = select.column("C", "agent_id");
-  return read_now(table, select.sql(), [&](const Statement& row) -> Status {
+  return read_now(table, select.sql(), [&]() -> Status {
     if (const auto key = integer(id, "id")) {
-      group.counters[{group.guids.number(row.text(guid)), *key}] = {
-          .name = text(row.text(name)),
-          .unit = text(row.text(units)),
+      group.counters[{group.guids.number(text_of(guid)), *key}] = {
+          .name = text(text_of(name)),
+          .unit = text(text_of(units)),
           .agent = integer(agent, "agent_id")};
     }
     return {};
@@ -446,7 +446,7 @@ ProcessId Rocpd::process(Group& group, std::uint32_t guid, std::optional<std::in
 
 Place Rocpd::place(Group& group, const PlaceColumns& columns) {
   Place place;
-  place.guid = group.guids.number(row().text(columns.guid));
+  place.guid = group.guids.number(text_of(columns.guid));
   auto pid = integer(columns.pid, "pid");
   place.tid = integer(columns.tid, "tid");
   place.agent = integer(columns.agent, "agent_id");
@@ -534,14 +534,14 @@ void Rocpd::read_regions(Group& group) {
   const int name = select.column("R", "name_id"), category_id = select.column("E", "category_id"),
             stack = select.column("E", "stack_id"),
             message = select.expression(mark_text(select, "E"));
-  read(table, select.sql(), [=, this, &group](const Statement& row) {
+  read(table, select.sql(), [=, this, &group]() {
     const Place at = place(group, where);
     const Category what = category(group, integer(category_id, "category_id"));
     Event event{};
     event.kind = what.kind;
     event.detail = what.detail;
     event.name = group.strings.get(integer(name, "name_id").value_or(0));
-    const std::string_view said = row.text(message);
+    const std::string_view said = text_of(message);
     if (what.mark && !said.empty()) {
       const std::string_view call = dictionary().text(event.name);
       event.name = text(said);
@@ -576,7 +576,7 @@ void Rocpd::read_kernels(Group& group) {
     grid[i] = select.column("K", fmt::format("grid_size_{}", "xyz"[i]));
     work_group[i] = select.column("K", fmt::format("workgroup_size_{}", "xyz"[i]));
   }
-  read(table, select.sql(), [=, this, &group](const Statement&) {
+  read(table, select.sql(), [=, this, &group]() {
     const Place at = place(group, where);
     Event event{};
     event.kind = Kind::kKernel;
@@ -623,7 +623,7 @@ void Rocpd::read_copies(Group& group) {
             to_address = select.column("M", "dst_address"),
             from_address = select.column("M", "src_address"),
             stack = select.column("E", "stack_id");
-  read(table, select.sql(), [=, this, &group](const Statement&) {
+  read(table, select.sql(), [=, this, &group]() {
     const Place at = place(group, where);
     const Agent target = known_agent(group, at.guid, integer(to, "dst_agent_id"));
     const Agent source = known_agent(group, at.guid, integer(from, "src_agent_id"));
@@ -663,14 +663,15 @@ void Rocpd::read_allocations(Group& group) {
   const int type = select.column("M", "type"), level = select.column("M", "level"),
             address = select.column("M", "address"), size = select.column("M", "size");
   // In order, so that a free finds what it frees.
-  const std::string order = fmt::format("ORDER BY {}", times.start + 1);
-  read(table, select.sql(order), [=, this, &group](const Statement& row) {
+  const std::string order =
+      times.start < 0 ? std::string() : fmt::format("ORDER BY {}", times.start + 1);
+  read(table, select.sql(order), [=, this, &group]() {
     const Place at = place(group, where);
-    const bool frees = row.text(type) == "FREE";
+    const bool frees = text_of(type) == "FREE";
     Event event{};
-    event.name = text(fmt::format("{} {}", row.text(level), row.text(type)));
+    event.name = text(fmt::format("{} {}", text_of(level), text_of(type)));
     event.lane = thread_lane(group, at);
-    if (row.text(level) == "SCRATCH") {
+    if (text_of(level) == "SCRATCH") {
       // What a kernel needs beside its registers; the runtime's own, and without an address.
       event.kind = Kind::kScope;
       event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
@@ -712,7 +713,7 @@ void Rocpd::read_samples(Group& group) {
             category_id = select.column("E", "category_id"),
             message = select.expression(mark_text(select, "E")),
             counter = select.column("P", "pmc_id"), value = select.column("P", "value");
-  read(table, select.sql(), [=, this, &group](const Statement& row) {
+  read(table, select.sql(), [=, this, &group]() {
     const Place at = place(group, where);
     Event event{};
     event.lane = thread_lane(group, at);
@@ -722,14 +723,14 @@ void Rocpd::read_samples(Group& group) {
       if (it != group.tracks.end()) name_id = it->second.name;
     }
     if (name_id) event.name = group.strings.get(*name_id);
-    if (!row.null(counter)) {
+    if (!is_null(counter)) {
       fill_counter(group, at, event, counter, value);
     } else {
       const Category what = category(group, integer(category_id, "category_id"));
       event.kind = Kind::kScope;
       event.detail =
           static_cast<std::uint16_t>(what.mark ? ScopeDomain::kAnnotation : ScopeDomain::kUnknown);
-      if (!row.text(message).empty()) event.name = text(row.text(message));
+      if (!text_of(message).empty()) event.name = text(text_of(message));
     }
     set_instant(event, at_column);
     return add(event);
@@ -748,7 +749,7 @@ void Rocpd::fill_counter(Group& group, const Place& at, Event& event, int counte
     event.name = text(fmt::format("counter {}", id));
   }
   if (owner.gpu) event.counter.device = owner.device;
-  event.counter.value = row().real(value).value_or(0);
+  event.counter.value = real_of(value).value_or(0);
 }
 
 // What was counted during a kernel is known when it has ended.
@@ -765,7 +766,7 @@ void Rocpd::read_kernel_counters(Group& group) {
   const PlaceColumns where = place_columns(select, "K");
   const int counter = select.column("P", "pmc_id"), value = select.column("P", "value"),
             stack = select.column("E", "stack_id");
-  read(table, select.sql("WHERE K.event_id IS NOT NULL"), [=, this, &group](const Statement&) {
+  read(table, select.sql("WHERE K.event_id IS NOT NULL"), [=, this, &group]() {
     const Place at = place(group, where);
     Event event{};
     const DeviceId device = agent(group, at, at.agent.value_or(0)).device;

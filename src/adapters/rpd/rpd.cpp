@@ -117,13 +117,13 @@ Status Rpd::complete(SourceInfo&) {
 Status Rpd::read_facts() {
   Select select(database(), "rocpd_metadata", "M");
   const int tag = select.column("M", "tag"), value = select.column("M", "value");
-  return read_now("rocpd_metadata", select.sql(), [&](const Statement& row) -> Status {
-    std::int64_t* const known = row.text(tag) == "schema_version" ? &schema_
-                                : row.text(tag) == "pid_stride"   ? &pid_stride_
-                                : row.text(tag) == "gpu_stride"   ? &gpu_stride_
-                                                                  : nullptr;
-    if (known != nullptr) *known = integer(value, row.text(tag)).value_or(0);
-    if (known == &schema_) dictionary().fact("rpd schema version", row.text(value));
+  return read_now("rocpd_metadata", select.sql(), [&]() -> Status {
+    std::int64_t* const known = text_of(tag) == "schema_version" ? &schema_
+                                : text_of(tag) == "pid_stride"   ? &pid_stride_
+                                : text_of(tag) == "gpu_stride"   ? &gpu_stride_
+                                                                 : nullptr;
+    if (known != nullptr) *known = integer(value, text_of(tag)).value_or(0);
+    if (known == &schema_) dictionary().fact("rpd schema version", text_of(value));
     return {};
   });
 }
@@ -137,8 +137,8 @@ Status Rpd::find_names() {
       select.sql("WHERE S.string IN ('UserMarker', 'hipGraphLaunch', 'hcc_activity_callback', "
                  "'ConcurrentKernel', 'Kernel') OR S.string LIKE 'RocprofDataSource::%' "
                  "OR S.string LIKE 'MEMORY\\_COPY\\_%' ESCAPE '\\'"),
-      [&](const Statement& row) -> Status {
-        const std::string_view name = row.text(string);
+      [&]() -> Status {
+        const std::string_view name = text_of(string);
         const std::int64_t number = integer(id, "id").value_or(0);
         if (name == kUserMarker) {
           markers_.push_back(number);
@@ -201,7 +201,7 @@ DeviceId Rpd::device(std::int64_t gpu) {
 
 std::optional<std::uint64_t> Rpd::address(int column) {
   std::uint64_t value = 0;
-  const std::string_view written = row().text(column);
+  const std::string_view written = text_of(column);
   if (written.empty() || !base::parse_unsigned(written, value)) return std::nullopt;
   return value;
 }
@@ -225,7 +225,7 @@ void Rpd::read_calls(std::string_view table) {
                             : fmt::format("CASE WHEN A.apiName_id {} THEN (SELECT U.string FROM {} "
                                           "AS U WHERE U.id = A.args_id) END",
                                           one_of(markers_), unique_strings()));
-  read(table, select.sql(), [=, this](const Statement& row) {
+  read(table, select.sql(), [=, this]() {
     const StringId called = strings_->get(integer(name, "apiName_id").value_or(0));
     std::string_view in_domain;
     if (const auto number = integer(domain, "domain_id")) {
@@ -243,13 +243,13 @@ void Rpd::read_calls(std::string_view table) {
       // Numbers of calls into HSA are their own; no operation names them.
       if (!hsa) event.correlation = correlation(of, integer(id, "id"));
     } else if (dictionary().text(called) == kUserMarker) {
-      if (!row.text(said).empty()) event.name = text(row.text(said));
-      if (operators && !row.null(operator_name)) {
+      if (!text_of(said).empty()) event.name = text(text_of(said));
+      if (operators && !is_null(operator_name)) {
         event.detail = static_cast<std::uint16_t>(ScopeDomain::kOperator);
         event.name = strings_->get(integer(operator_name, "autogradName_id").value_or(0));
-        const auto number = row.integer(sequence);  // "" where PyTorch did not say it
+        const auto number = plain_integer(sequence);  // "" where PyTorch did not say it
         if (number && *number >= 0) event.range.sequence = static_cast<std::uint64_t>(*number) + 1;
-      } else if (const auto op = as_operator(row.text(said))) {
+      } else if (const auto op = as_operator(text_of(said))) {
         event.detail = static_cast<std::uint16_t>(ScopeDomain::kOperator);
         event.name = text(op->name);
         event.range.sequence = op->sequence;
@@ -312,7 +312,7 @@ Rpd::OpPlace Rpd::place_op(const OpColumns& columns, std::string_view type) {
   }
   auto stream = address(columns.kernel_stream);
   if (!stream) stream = address(columns.copy_stream);
-  if (!stream) stream = stream_argument(row().text(columns.arguments));
+  if (!stream) stream = stream_argument(text_of(columns.arguments));
   place.lane = hip_lanes_->queue(
       {.process = place.process, .device = place.device, .stream = stream, .context = queue});
   return place;
@@ -363,7 +363,7 @@ void Rpd::read_ops() {
                                      select.column(copy, "height"), select.column(copy, "kind"),
                                      select.column(copy, "dst")};
   select.column(copy, "src");
-  read("rocpd_op", select.sql(), [=, this](const Statement& row) {
+  read("rocpd_op", select.sql(), [=, this]() {
     // An operation that several calls claim comes once for each; the first keeps it.
     const auto id = integer(op.id, "id");
     if (id && id == last_op_) return Status{};
@@ -382,7 +382,7 @@ void Rpd::read_ops() {
       fill_copy(event, copies);
     } else if (event.kind == Kind::kFill) {
       event.fill.bytes = kUnknownBytes;
-    } else if (event.kind == Kind::kKernel && !row.null(grid[0])) {
+    } else if (event.kind == Kind::kKernel && !is_null(grid[0])) {
       // A call that starts several kernels describes one of them.
       const StringId launched = strings_->get(integer(kernel_name, "kernelName_id").value_or(0));
       if (description == launched || dictionary().text(description).empty()) {
@@ -419,7 +419,7 @@ void Rpd::read_counters() {
   if (!select.join("rocpd_op", "O", {{"N", "op_id", "id"}})) return;
   const OpColumns op = op_columns(select);
   const int name = select.column("N", "name_id"), value = select.column("N", "value");
-  read("rocpd_counter", select.sql(), [=, this](const Statement& row) {
+  read("rocpd_counter", select.sql(), [=, this]() {
     const StringId type = strings_->get(integer(op.type, "opType_id").value_or(0));
     const OpPlace place = place_op(op, dictionary().text(type));
     Event event{};
@@ -427,7 +427,7 @@ void Rpd::read_counters() {
     event.name = strings_->get(integer(name, "name_id").value_or(0));
     event.lane = place.lane;
     event.correlation = correlation(place.process, integer(op.api, "api_id"));
-    event.counter.value = row.real(value).value_or(0);
+    event.counter.value = real_of(value).value_or(0);
     event.counter.device = place.device;
     set_instant(event, op.end);
     return add(event);
@@ -439,19 +439,19 @@ void Rpd::read_monitors() {
   Select select(database(), "rocpd_monitor", "M");
   const int type = select.column("M", "monitorType"), gpu = select.column("M", "deviceId"),
             start = select.column("M", "start"), value = select.column("M", "value");
-  read("rocpd_monitor", select.sql(), [=, this](const Statement& row) {
+  read("rocpd_monitor", select.sql(), [=, this]() {
     Event event{};
     event.kind = Kind::kCounter;
-    event.name = text(row.text(type));
+    event.name = text(text_of(type));
     const std::int64_t number = integer(gpu, "deviceId").value_or(0);
     event.lane = hip_lanes_->named(host_process(host_of(number, gpu_stride_)), "monitor");
     event.counter.device = device(number);
-    event.counter.unit = text(monitor_unit(row.text(type)));
-    if (const auto number_value = row.real(value)) {
+    event.counter.unit = text(monitor_unit(text_of(type)));
+    if (const auto number_value = real_of(value)) {
       event.counter.value = *number_value;
     } else {
       note(Reason::kUnreadableNumber,
-           [&] { return fmt::format("value is \"{}\"", row.text(value).substr(0, 40)); });
+           [&] { return fmt::format("value is \"{}\"", text_of(value).substr(0, 40)); });
       return Status{};
     }
     set_instant(event, start);
