@@ -67,6 +67,17 @@ struct HeatMap {
   bool operator==(const HeatMap&) const = default;
 };
 
+// One fact that a finding rests on. `name` is an interface like the names of columns.
+struct Evidence {
+  Evidence() = default;
+  Evidence(std::string fact, Cell of_it, Unit in = Unit::kNone)
+      : name(std::move(fact)), value(std::move(of_it)), unit(in) {}
+  std::string name;
+  Cell value;
+  Unit unit = Unit::kNone;
+  bool operator==(const Evidence&) const = default;
+};
+
 struct Finding {
   enum class Level : std::uint8_t { kInfo, kWarning, kProblem };
   std::string id;
@@ -74,7 +85,7 @@ struct Finding {
   std::string text;
   double share = 0;  // of what `of` names, 0..1; meaningless when `of` is empty
   std::string of;
-  std::vector<std::pair<std::string, Cell>> evidence;
+  std::vector<Evidence> evidence;
   std::string advice;
   bool operator==(const Finding&) const = default;
 };

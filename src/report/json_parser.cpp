@@ -180,6 +180,21 @@ void read_unit(Reader& r, element from, Unit& unit) {
       true);
 }
 
+void read_evidence_units(Reader& r, element from, Finding& finding) {
+  r.member(
+      from, "evidence_units",
+      [&](element units) {
+        simdjson::dom::object members;
+        if (units.get(members) != simdjson::SUCCESS) return r.fail("should be an object");
+        for (const auto& [name, word] : members) {
+          const auto fact = std::ranges::find(finding.evidence, name, &Evidence::name);
+          if (fact == finding.evidence.end()) return r.fail("names a fact that is not in evidence");
+          fact->unit = static_cast<Unit>(r.read_word(word, kUnitNames));
+        }
+      },
+      true);
+}
+
 void read_part(Reader& r, element from, Finding& finding) {
   r.member_value(from, "id", finding.id);
   r.member(from, "level", [&](element word) {
@@ -188,7 +203,11 @@ void read_part(Reader& r, element from, Finding& finding) {
   r.member_value(from, "text", finding.text);
   r.member_value(from, "share", finding.share);
   r.member_value(from, "of", finding.of);
-  r.pairs(from, "evidence", finding.evidence);
+  std::vector<std::pair<std::string, Cell>> facts;
+  r.pairs(from, "evidence", facts);
+  for (auto& [name, value] : facts)
+    finding.evidence.emplace_back(std::move(name), std::move(value));
+  read_evidence_units(r, from, finding);
   r.member_value(from, "advice", finding.advice);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <string>
@@ -192,7 +193,21 @@ void write_members(Writer& w, const Finding& finding) {
   w.member("text", finding.text);
   w.member("share", finding.share);
   w.member("of", finding.of);
-  w.member("evidence", object_of(w, finding.evidence));
+  w.member("evidence", [&] {
+    w.object(kLine, [&] {
+      for (const Evidence& fact : finding.evidence) w.member(fact.name, fact.value);
+    });
+  });
+  const auto has_unit = [](const Evidence& fact) { return fact.unit != Unit::kNone; };
+  if (std::ranges::any_of(finding.evidence, has_unit)) {
+    w.member("evidence_units", [&] {
+      w.object(kLine, [&] {
+        for (const Evidence& fact : finding.evidence) {
+          if (has_unit(fact)) w.member(fact.name, kUnitNames[static_cast<std::size_t>(fact.unit)]);
+        }
+      });
+    });
+  }
   w.member("advice", finding.advice);
 }
 

@@ -66,7 +66,8 @@ TEST(Json, HasTheFormOfSchema1OneRowToALine) {
      "text": "Device 0 waits for the host most of the time.",
      "share": 0.4226,
      "of": "the span",
-     "evidence": {"gaps": 12034, "median": 1.5, "worst": null},
+     "evidence": {"gaps": 12034, "median": 1500, "worst": null},
+     "evidence_units": {"median": "ns"},
      "advice": "Launch less, or capture a graph."
     },
     {

@@ -28,13 +28,14 @@ inline Document sample_document() {
   };
 
   Report summary{"summary", "Summary", {}};
-  summary.parts.push_back(Finding{"idle",
-                                  Finding::Level::kWarning,
-                                  "Device 0 waits for the host most of the time.",
-                                  0.4226,
-                                  "the span",
-                                  {{"gaps", integer(12034)}, {"median", 1.5}, {"worst", {}}},
-                                  "Launch less, or capture a graph."});
+  summary.parts.push_back(Finding{
+      "idle",
+      Finding::Level::kWarning,
+      "Device 0 waits for the host most of the time.",
+      0.4226,
+      "the span",
+      {{"gaps", integer(12034)}, {"median", integer(1500), Unit::kNanoseconds}, {"worst", {}}},
+      "Launch less, or capture a graph."});
   summary.parts.push_back(Table{"devices",
                                 "Devices",
                                 {{"device"},

@@ -187,19 +187,22 @@ class TextRenderer {
       facts.push_back(format_quantity(finding.share, Unit::kShare, options_.time_unit) + " of " +
                       clean(finding.of));
     }
-    for (const auto& [name, cell] : finding.evidence) {
-      facts.push_back(words_of(name) + ' ' + value_text(cell));
+    for (const Evidence& fact : finding.evidence) {
+      facts.push_back(words_of(fact.name) + ' ' + value_text(fact));
     }
     paragraph(indent, join(facts, " · "));
     paragraph(indent + "→ ", clean(finding.advice));
   }
 
-  static std::string value_text(const Cell& cell) {
-    if (const auto* integer = std::get_if<std::int64_t>(&cell)) return format_count(*integer);
-    if (const auto* number = std::get_if<double>(&cell)) {
-      return format_quantity(*number, Unit::kNone, TimeUnit::kAuto);
+  std::string value_text(const Evidence& fact) const {
+    if (const auto* integer = std::get_if<std::int64_t>(&fact.value)) {
+      if (fact.unit == Unit::kNone) return format_count(*integer);
+      return format_quantity(static_cast<double>(*integer), fact.unit, options_.time_unit);
     }
-    if (const auto* text = std::get_if<std::string>(&cell)) return clean(*text);
+    if (const auto* number = std::get_if<double>(&fact.value)) {
+      return format_quantity(*number, fact.unit, options_.time_unit);
+    }
+    if (const auto* text = std::get_if<std::string>(&fact.value)) return clean(*text);
     return "-";
   }
 

@@ -44,7 +44,7 @@ TEST(Text, WholeReport) {
 
 Findings ───────────────────────────────────────────────────────────────
   warning  Device 0 waits for the host most of the time.
-           42.3% of the span · gaps 12,034 · median 1.500 · worst -
+           42.3% of the span · gaps 12,034 · median 1.500 us · worst -
            → Launch less, or capture a graph.
 
 Summary ────────────────────────────────────────────────────────────────

@@ -492,9 +492,9 @@ class Idle : public Tool {
                 .of = "the device's span",
                 .evidence = {{"device", text_or_unknown(device.label)},
                              {"cause", std::string(cause.id)},
-                             {"cause_share_of_idle", main_part},
-                             {"share_after_wait", after_wait},
-                             {"longest_gap_share", gap_part}},
+                             {"cause_share_of_idle", main_part, Unit::kShare},
+                             {"share_after_wait", after_wait, Unit::kShare},
+                             {"longest_gap_share", gap_part, Unit::kShare}},
                 .advice = std::string(cause.advice)});
   }
 
@@ -538,8 +538,9 @@ Result<std::unique_ptr<Tool>> make(const Options& options) {
 constinit const ToolEntry kIdle = {
     .name = "idle",
     .help = "when each device did nothing, and why: what the host did then",
-    .needs = kDeviceWork | KindSet(Kind::kApi) | KindSet(Kind::kScope) | KindSet(Kind::kSync),
+    .needs = Kind::kKernel,
     .options = kOptions,
-    .make = make};
+    .make = make,
+    .also = kDeviceWork | Kind::kApi | Kind::kScope | KindSet(Kind::kSync)};
 
 }  // namespace pasta::tools

@@ -146,10 +146,10 @@ class IterationsTool : public Tool {
         run.origin == IterationOrigin::kMarks ? fmt::format("marked by {}", run.marks)
                                               : std::string("found in the device work alone"),
         steady);
-    finding.evidence = {{"confidence", run.confidence},
+    finding.evidence = {{"confidence", run.confidence, Unit::kShare},
                         {"period", static_cast<std::int64_t>(run.period)},
                         {"repeats", static_cast<std::int64_t>(run.repeats)},
-                        {"coverage", run.coverage},
+                        {"coverage", run.coverage, Unit::kShare},
                         {"edits", static_cast<std::int64_t>(run.edits)}};
     if (run.lost > 0) finding.evidence.emplace_back("lost", static_cast<std::int64_t>(run.lost));
     return finding;
@@ -181,8 +181,8 @@ class IterationsTool : public Tool {
         prefix(label), odd.size(), state.durations.count(), odd.size() == 1 ? "is" : "are", *worst,
         100 * deviation(run.list[*worst], state).value_or(0));
     finding.evidence = {{"iteration", static_cast<std::int64_t>(*worst)},
-                        {"duration", run.list[*worst].duration_ns()},
-                        {"median", state.median}};
+                        {"duration", run.list[*worst].duration_ns(), Unit::kNanoseconds},
+                        {"median", state.median, Unit::kNanoseconds}};
     report.parts.emplace_back(std::move(finding));
   }
 
@@ -245,7 +245,7 @@ constexpr OptionInfo kOptions[] = {kMarksOption};
 constinit const ToolEntry kIterations = {
     .name = "iterations",
     .help = "what repeats, when each repetition began and ended, and which were unlike the others",
-    .needs = kDeviceWork,
+    .needs = Kind::kKernel,
     .options = kOptions,
     .make = make,
     .also = kIterationKinds};

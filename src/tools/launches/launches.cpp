@@ -436,8 +436,9 @@ Result<std::unique_ptr<Tool>> make(const Options& options) {
 constinit const ToolEntry kLaunches = {
     .name = "launches",
     .help = "what launching costs the host, how long launched work waits, and how much of it does",
-    .needs = kDeviceWork | KindSet(Kind::kApi),
+    .needs = Kind::kKernel | Kind::kApi,
     .options = kOptions,
-    .make = make};
+    .make = make,
+    .also = kDeviceWork};
 
 }  // namespace pasta::tools

@@ -375,7 +375,7 @@ class Memory : public Tool {
     if (place->total.highest) {
       finding.text = fmt::format("at most {} were allocated at once on device {}",
                                  bytes_text(*place->total.highest), label);
-      finding.evidence.emplace_back("peak_total_allocated", *place->total.highest);
+      finding.evidence.emplace_back("peak_total_allocated", *place->total.highest, Unit::kBytes);
     } else {
       finding.text = fmt::format(
           "what the trace shows being allocated on device {} reached {} at once; what was there "
@@ -383,7 +383,7 @@ class Memory : public Tool {
           label, bytes_text(place->peak));
     }
     if (place->peak_known() && place->events() > 0)
-      finding.evidence.emplace_back("peak_seen", place->peak);
+      finding.evidence.emplace_back("peak_seen", place->peak, Unit::kBytes);
     if (place->live_known()) {
       const std::vector<Share> rows = live_at_peak(*place);
       std::int64_t whole = 0;
@@ -401,7 +401,7 @@ class Memory : public Tool {
             bytes_text(top->bytes), base::format_share(share(top->bytes, whole)),
             top->owner == kNoOperator ? "outside operators" : fmt::format("in {}", top->owner));
         finding.evidence.emplace_back("operator", std::string(top->owner));
-        finding.evidence.emplace_back("bytes", top->bytes);
+        finding.evidence.emplace_back("bytes", top->bytes, Unit::kBytes);
       }
     }
     const auto capacity =
@@ -436,9 +436,9 @@ class Memory : public Tool {
             .share = share(unused, *place->reserved_at_total),
             .of = "reserved memory",
             .evidence = {{"device", label},
-                         {"reserved", *place->reserved_at_total},
-                         {"allocated", *place->total.highest},
-                         {"unused", unused}},
+                         {"reserved", *place->reserved_at_total, Unit::kBytes},
+                         {"allocated", *place->total.highest, Unit::kBytes},
+                         {"unused", unused, Unit::kBytes}},
             .advice =
                 "if memory runs out: keep sizes the same from step to step, let the allocator "
                 "grow its blocks (PyTorch: expandable_segments:True in "

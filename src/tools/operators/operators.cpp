@@ -489,9 +489,10 @@ constinit const ToolEntry kOperators = {
     .help =
         "which host operators ran how long, and what device time they and their backward "
         "pass caused; a tree of call paths",
-    .needs = kDeviceWork | Kind::kScope | Kind::kApi,
+    .needs = Kind::kKernel | Kind::kScope,
     .options = kOptions,
     .make = make,
-    .join = operators::join};
+    .join = operators::join,
+    .also = kDeviceWork | Kind::kApi};
 
 }  // namespace pasta::tools

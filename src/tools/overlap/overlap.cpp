@@ -266,9 +266,10 @@ constinit const ToolEntry kOverlap = {
     .help =
         "how much of each device's communication is hidden under compute, and which "
         "collectives are not",
-    .needs = kDeviceWork,
+    .needs = Kind::kKernel,
     .options = {},
     .make = make,
-    .join = overlap::join};
+    .join = overlap::join,
+    .also = kDeviceWork};
 
 }  // namespace pasta::tools

@@ -62,9 +62,9 @@ std::optional<Finding> exposed(const Table& devices, const Table& collectives) {
                  .share = most,
                  .of = "span of the device",
                  .evidence = {{"device", device},
-                              {"exposed_communication", most_ns},
+                              {"exposed_communication", most_ns, Unit::kNanoseconds},
                               {"longest", longest},
-                              {"longest_exposed", longest_ns}},
+                              {"longest_exposed", longest_ns, Unit::kNanoseconds}},
                  .advice =
                      "start collectives earlier so that compute runs beside them, send "
                      "fewer or larger messages, and see whether a rank that comes late "

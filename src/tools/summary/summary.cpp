@@ -257,9 +257,10 @@ constinit const ToolEntry kSummary = {
     .help =
         "what each device did: busy, idle, compute, communication, "
         "memory traffic, and what of it overlapped",
-    .needs = kDeviceWork,
+    .needs = Kind::kKernel,
     .options = {},
     .make = make,
-    .join = summary::join};
+    .join = summary::join,
+    .also = kDeviceWork};
 
 }  // namespace pasta::tools
