@@ -32,7 +32,7 @@ enum class DeviceType : std::uint8_t { kUnknown, kGpu, kCpu, kAccelerator };
 struct Device {
   ProcessId process{};  // whose numbering `ordinal` belongs to; none when uuid is known
   std::uint32_t ordinal = 0;
-  StringId uuid{};  // UUID or PCI bus id
+  StringId uuid{};  // UUID, or host and PCI bus id: then the ordinal does not identify
   DeviceType type = DeviceType::kUnknown;
   // Not part of the identity; 0 = unknown:
   StringId name{};

@@ -24,7 +24,8 @@ namespace pasta {
 std::span<const ReaderEntry> builtin_readers() {
   static const std::array kReaders = {
       ReaderEntry{adapters::pasta_file::kInfo, adapters::pasta_file::sniff,
-                  adapters::pasta_file::open},
+                  adapters::pasta_file::open, adapters::pasta_file::run_of,
+                  adapters::pasta_file::open_run},
       ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
       ReaderEntry{adapters::rocpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::rpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -21,13 +22,21 @@ namespace fs = std::filesystem;
 
 constexpr int kFolderLevels = 4;
 constexpr std::size_t kNamesShown = 5;
+constexpr std::size_t kNamed = ~std::size_t{0};  // in place of a folder's number
 
 // What is to be opened: a file, or the files of one run.
 struct Candidate {
   std::vector<std::string> paths;
   const ReaderEntry* run_reader = nullptr;  // of a file that can be a part of a run
   std::string run;
-  bool found = false;
+  std::size_t folder = kNamed;  // that it was found in
+};
+
+// One that was named, and what in it is no trace.
+struct Folder {
+  std::string path;
+  std::vector<std::string> others;
+  std::size_t traces = 0;
 };
 
 struct Look {
@@ -36,10 +45,16 @@ struct Look {
   std::string run;
 };
 
-bool is_sqlite(std::span<const std::byte> head) {
-  constexpr std::string_view kMagic = "SQLite format 3";
-  return std::string_view(reinterpret_cast<const char*>(head.data()), head.size())
-      .starts_with(kMagic);
+// What SQLite keeps beside a database belongs to it.
+bool beside_database(const fs::path& path) {
+  const std::string name = path.string();
+  std::error_code error;
+  for (const std::string_view ending : {"-wal", "-shm", "-journal"}) {
+    if (name.ends_with(ending) && fs::exists(name.substr(0, name.size() - ending.size()), error)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Opens the file for as long as it takes to know what it is. Only an error of reading is one.
@@ -61,8 +76,7 @@ Result<Look> look_at(const std::string& path, bool found) {
     }
     return look;
   }
-  // Which schema a database has is found out by its own reader.
-  return Look{.is_trace = is_sqlite(opened->head), .run_reader = nullptr, .run = {}};
+  return Look{};
 }
 
 // Files of a folder and of those in it, but hidden ones. Folders behind links are not entered:
@@ -72,7 +86,7 @@ Status list_files(const fs::path& folder, int levels, std::vector<std::string>& 
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with('.')) continue;
+    if (name.starts_with('.') || beside_database(entry->path())) continue;
     std::error_code unknown;
     if (entry->is_directory(unknown)) {
       if (levels > 1 && !entry->is_symlink(unknown)) {
@@ -124,7 +138,7 @@ class Collector {
   }
 
   std::vector<Candidate>& candidates() { return candidates_; }
-  std::vector<std::string>& left_out() { return left_out_; }
+  std::vector<Folder>& folders() { return folders_; }
 
  private:
   // The same for all names of one file.
@@ -134,39 +148,25 @@ class Collector {
     return error ? path : real.string();
   }
 
-  Status add_folder(const std::string& folder) {
-    std::vector<std::string> files, others;
-    PASTA_TRY(list_files(folder, kFolderLevels, files));
+  Status add_folder(const std::string& path) {
+    const std::size_t number = folders_.size();
+    Folder& folder = folders_.emplace_back();
+    folder.path = path;
+    std::vector<std::string> files;
+    PASTA_TRY(list_files(path, kFolderLevels, files));
     std::sort(files.begin(), files.end(), adapters::natural_less);
-    std::size_t traces = 0;
     for (std::string& file : files) {
       auto look = look_at(file, true);
       if (!look) return tl::unexpected<Error>(std::move(look).error());
       // A link to a file that is here already is no trace of its own.
       if (!look->is_trace || !seen_.insert(identity(file)).second) {
-        others.push_back(std::move(file));
+        folder.others.push_back(std::move(file));
         continue;
       }
-      ++traces;
       add(Candidate{.paths = {std::move(file)},
                     .run_reader = look->run_reader,
                     .run = std::move(look->run),
-                    .found = true});
-    }
-    if (traces == 0) {
-      return fail(
-          ErrorCode::kUnsupported,
-          files.empty()
-              ? fmt::format("{}: an empty folder: there is no trace in it", folder)
-              : fmt::format("{}: no trace in this folder; `pastaprof report FILE` says what is "
-                            "wrong with a file ({})",
-                            folder, names(others, folder)));
-    }
-    if (!others.empty()) {
-      left_out_.push_back(
-          fmt::format("{}: left out {} that {} no trace: {}", folder,
-                      others.size() == 1 ? "a file" : fmt::format("{} files", others.size()),
-                      others.size() == 1 ? "is" : "are", names(others, folder)));
+                    .folder = number});
     }
     return {};
   }
@@ -188,8 +188,26 @@ class Collector {
   std::vector<Candidate> candidates_;
   std::map<std::tuple<std::string, const ReaderEntry*, std::string>, std::size_t> runs_;
   std::set<std::string> seen_;
-  std::vector<std::string> left_out_;
+  std::vector<Folder> folders_;
 };
+
+Status check_any(const Folder& folder) {
+  if (folder.traces > 0) return {};
+  return fail(ErrorCode::kUnsupported,
+              folder.others.empty()
+                  ? fmt::format("{}: an empty folder: there is no trace in it", folder.path)
+                  : fmt::format("{}: no trace in this folder; `pastaprof report FILE` says what is "
+                                "wrong with a file ({})",
+                                folder.path, names(folder.others, folder.path)));
+}
+
+std::string left_out(const Folder& folder) {
+  const bool one = folder.others.size() == 1;
+  return fmt::format(
+      "{}: left out {} no trace: {}", folder.path,
+      one ? "a file that is" : fmt::format("{} files that are", folder.others.size()),
+      names(folder.others, folder.path));
+}
 
 Result<std::unique_ptr<Adapter>> open(Candidate& candidate, ReadProgress* progress) {
   if (candidate.paths.size() == 1) return open_source(candidate.paths[0], progress);
@@ -202,7 +220,7 @@ Result<std::unique_ptr<Adapter>> open(Candidate& candidate, ReadProgress* progre
     opened.push_back(std::move(*input));
   }
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    inputs.push_back({candidate.paths[i], opened[i].head, std::move(opened[i].stream)});
+    inputs.push_back({candidate.paths[i], opened[i].head, std::move(opened[i].stream), progress});
   }
   return candidate.run_reader->open_run(std::move(inputs));
 }
@@ -214,11 +232,25 @@ Result<OpenedSources> open_sources(std::span<const std::string> operands, ReadPr
   for (const std::string& operand : operands) {
     PASTA_TRY(collector.add(operand, operands.size() > 1));
   }
-  OpenedSources all{{}, std::move(collector.left_out())};
+  OpenedSources all;
   for (Candidate& candidate : collector.candidates()) {
+    Folder* const folder =
+        candidate.folder == kNamed ? nullptr : &collector.folders()[candidate.folder];
     auto adapter = open(candidate, progress);
-    if (!adapter) return tl::unexpected<Error>(std::move(adapter).error());
-    all.sources.push_back({std::move(candidate.paths), std::move(*adapter), candidate.found});
+    if (!adapter) {
+      // Such as a database of something else.
+      if (folder == nullptr || adapter.error().code != ErrorCode::kUnsupported) {
+        return tl::unexpected<Error>(std::move(adapter).error());
+      }
+      std::move(candidate.paths.begin(), candidate.paths.end(), std::back_inserter(folder->others));
+      continue;
+    }
+    if (folder != nullptr) ++folder->traces;
+    all.sources.push_back({std::move(candidate.paths), std::move(*adapter), folder != nullptr});
+  }
+  for (const Folder& folder : collector.folders()) {
+    PASTA_TRY(check_any(folder));
+    if (!folder.others.empty()) all.left_out.push_back(left_out(folder));
   }
   return all;
 }

@@ -131,7 +131,9 @@ Result<Session> pasta_trace::make_session() const {
   Session made(plan);
   auto opened = open_sources(paths);
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  for (OpenedSource& source : opened->sources) made.add(std::move(source.adapter));
+  for (OpenedSource& source : opened->sources) {
+    made.add(std::move(source.adapter), {}, source.found);
+  }
   return made;
 }
 

@@ -14,8 +14,8 @@
 namespace pasta::cli {
 namespace {
 
-constexpr std::array kVerbs = {&kReport, &kTools,  &kDump, &kCheck,     &kExport,
-                               &kJoin,   &kDoctor, &kHelp, &kCompletion};
+constexpr std::array kVerbs = {&kReport, &kTools, &kDump,   &kCheck, &kExport,
+                               &kMerge,  &kJoin,  &kDoctor, &kHelp,  &kCompletion};
 
 int wrong_usage(const Verb& verb, std::string_view message) {
   say(fmt::format("{}: {} (see pastaprof {} --help)", verb.name, message, verb.name));

@@ -57,13 +57,14 @@ const OptionRow kDeviceRow = {"--device",
                               true};
 const OptionRow kRankRow = {"--rank",         "PASTA_RANK", "N", "Only what this rank did",
                             &Settings::ranks, {},           true};
-const OptionRow kLabelRow = {"--label",
-                             "PASTA_LABEL",
-                             "TEXT",
-                             "What to call a trace in tables: one for each, in their order",
-                             &Settings::labels,
-                             {},
-                             true};
+const OptionRow kLabelRow = {
+    "--label",
+    "PASTA_LABEL",
+    "TEXT",
+    "What to call a trace in tables: one for each, in their order; \"rank 3\" says its rank",
+    &Settings::labels,
+    {},
+    true};
 const OptionRow kMemoryRow = {"--memory", "PASTA_MEMORY", "SIZE",
                               "Memory for putting events in order; beyond it, disk",
                               &Settings::memory};

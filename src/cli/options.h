@@ -11,7 +11,7 @@
 namespace pasta::cli {
 
 inline constexpr const char* kTraceHelp =
-    "File of any format that is known, or - for standard input";
+    "File of any format that is known, folder of such files, or - for standard input";
 
 extern const OptionRow kStrictRow, kFromRow, kToRow, kUntilRow, kDeviceRow, kRankRow, kLabelRow,
     kMemoryRow, kOutputRow, kForceRow, kFormatRow, kNoPagerRow, kQuietRow, kTopRow, kTimeUnitRow,

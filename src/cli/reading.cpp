@@ -51,7 +51,7 @@ Result<Reading> open_traces(const Settings& settings) {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     reading.provided = reading.provided | sources[i].adapter->info().provides;
     reading.session.add(std::move(sources[i].adapter),
-                        settings.labels.empty() ? "" : settings.labels[i]);
+                        settings.labels.empty() ? "" : settings.labels[i], sources[i].found);
   }
   return reading;
 }

@@ -84,6 +84,7 @@ extern const Verb kTools;
 extern const Verb kDump;
 extern const Verb kCheck;
 extern const Verb kExport;
+extern const Verb kMerge;
 extern const Verb kJoin;
 extern const Verb kDoctor;
 extern const Verb kHelp;

@@ -86,8 +86,9 @@ struct CollectiveKey {
 };
 
 ProcessKey key_of(const Process& p) { return {p.native_id, p.native_text, p.source}; }
+// What is known by name has different ordinals in processes that see different devices.
 DeviceKey key_of(const Device& d) {
-  return {d.process, d.ordinal, d.uuid, static_cast<std::uint32_t>(d.type)};
+  return {d.process, d.uuid ? 0 : d.ordinal, d.uuid, static_cast<std::uint32_t>(d.type)};
 }
 LaneKey key_of(const Lane& l) {
   return {l.context, l.native_id,   l.process,

@@ -1,11 +1,14 @@
 #include "session/labels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
+
+#include "session/rank_names.h"
 
 namespace pasta::session {
 namespace {
@@ -19,32 +22,92 @@ std::string native_id(const Dictionary& dictionary, std::uint64_t number, String
   return text ? std::string(dictionary.text(text)) : fmt::to_string(number);
 }
 
+void name_as_given(SourceInfo& source, const GivenName& given) {
+  if (given.label.empty()) return;
+  if (given.several) {
+    const std::string own = !source.label.empty() ? source.label
+                            : source.rank >= 0    ? fmt::format("rank {}", source.rank)
+                                                  : file_name(source);
+    source.label = fmt::format("{} {}", given.label, own);
+    return;
+  }
+  source.label = given.label;
+  if (source.rank < 0) source.rank = rank_in_label(given.label).value_or(kUnknownRank);
+}
+
+// Of each source, whether its rank is from its name. A label that the user chose may say that it is
+// no rank at all.
+std::vector<bool> take_ranks_from_names(std::span<SourceInfo> sources) {
+  std::vector<std::string> paths;
+  for (const SourceInfo& source : sources) paths.push_back(source.path);
+  const std::vector<NamedRank> named = ranks_in_names(paths);
+  std::vector<bool> taken(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    SourceInfo& source = sources[i];
+    if (source.rank >= 0 || named[i].rank < 0 || !source.label.empty()) continue;
+    source.rank = named[i].rank;
+    if (source.world_size == 0) source.world_size = named[i].world_size;
+    taken[i] = true;
+  }
+  return taken;
+}
+
+// Of a job, every rank must be known: a guess would be a wrong number.
+Status check_ranks(std::span<const SourceInfo> sources, std::span<const GivenName> given) {
+  constexpr std::size_t kNamesShown = 5;
+  std::vector<std::string_view> unknown;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const SourceInfo& source = sources[i];
+    // One without a path could not be read, and says so itself.
+    const bool unsaid = source.rank < 0 && source.label.empty() && !source.path.empty();
+    if (given[i].of_job && unsaid) unknown.push_back(source.path);
+  }
+  if (unknown.empty()) return {};
+  const std::size_t shown = std::min(unknown.size(), kNamesShown);
+  return fail(
+      ErrorCode::kUsage,
+      fmt::format("which rank {} is, neither the file nor its name says{}: {}{}; rename files so "
+                  "that they do (rank3.json), or give a --label for each of the {} traces in their "
+                  "order, such as --label \"rank 0,rank 1\"",
+                  unknown.size() == 1 ? "this" : "each of these",
+                  unknown.size() == 1 ? "" : fmt::format(" ({} files)", unknown.size()),
+                  fmt::join(std::span(unknown).first(shown), ", "),
+                  shown < unknown.size() ? ", ..." : "", sources.size()));
+}
+
 }  // namespace
 
-Status label_sources(std::span<SourceInfo> sources) {
-  std::vector<bool> given;
-  for (const SourceInfo& source : sources) given.push_back(!source.label.empty());
+Status label_sources(std::span<SourceInfo> sources, std::span<const GivenName> given) {
+  for (std::size_t i = 0; i < given.size(); ++i) name_as_given(sources[i], given[i]);
+  std::vector<bool> labelled;
+  for (const SourceInfo& source : sources) labelled.push_back(!source.label.empty());
+  const std::vector<bool> by_name =
+      sources.size() > 1 ? take_ranks_from_names(sources) : std::vector<bool>(sources.size());
   for (std::size_t b = 0; b < sources.size(); ++b) {
     for (std::size_t a = 0; a < b; ++a) {
       if (sources[a].path == sources[b].path) {
         return fail(ErrorCode::kUsage,
                     fmt::format("{} is given twice; give each file once", sources[a].path));
       }
-      if (given[a] && given[b]) {
+      if (labelled[a] && labelled[b]) {
         if (sources[a].label != sources[b].label) continue;
         return fail(ErrorCode::kUsage,
                     fmt::format("{} and {} have the same label \"{}\"; give each its own --label",
                                 sources[a].path, sources[b].path, sources[a].label));
       }
       if (sources[a].rank >= 0 && sources[a].rank == sources[b].rank) {
-        return fail(ErrorCode::kUsage,
-                    fmt::format("{} and {} both say they are rank {}; if they are different runs, "
-                                "tell them apart with one --label for each file",
-                                sources[a].path, sources[b].path, sources[a].rank));
+        return fail(
+            ErrorCode::kUsage,
+            fmt::format("{} and {} {} rank {}; if they are different runs, tell them apart "
+                        "with one --label for each file",
+                        sources[a].path, sources[b].path,
+                        by_name[a] || by_name[b] ? "are by their names both" : "both say they are",
+                        sources[a].rank));
       }
     }
   }
   if (sources.size() < 2) return {};
+  PASTA_TRY(check_ranks(sources, given));
   std::map<std::string, int> uses;
   for (const SourceInfo& source : sources) ++uses[file_name(source)];
   for (SourceInfo& source : sources) {
@@ -79,7 +142,8 @@ std::string device_name(const Device& device, std::string_view prefix) {
   return fmt::format("{} {} {}", prefix, word, device.ordinal);
 }
 
-void DeviceLabels::sources(std::span<const SourceInfo> infos, std::span<const Quality> qualities) {
+void DeviceLabels::sources(std::span<const SourceInfo> infos,
+                           std::span<const Quality* const> qualities) {
   infos_ = infos;
   qualities_ = qualities;
   seen_ = ~std::uint64_t{0};
@@ -87,7 +151,7 @@ void DeviceLabels::sources(std::span<const SourceInfo> infos, std::span<const Qu
 
 std::string DeviceLabels::label(DeviceId id) {
   std::uint64_t seen = dictionary_->updates() + dictionary_->device_count();
-  for (const Quality& quality : qualities_) seen += quality.lanes().size();
+  for (const Quality* quality : qualities_) seen += quality->lanes().size();
   if (seen != seen_) {
     seen_ = seen;
     name_all();
@@ -104,7 +168,7 @@ void DeviceLabels::name_all() {
   std::map<DeviceId, std::set<Owner>> owners;
   std::set<Owner> all;
   for (std::size_t source = 0; source < qualities_.size(); ++source) {
-    for (const LaneId id : qualities_[source].lanes()) {
+    for (const LaneId id : qualities_[source]->lanes()) {
       const Lane lane = dictionary_->lane(id);
       if (!lane.device) continue;
       owners[lane.device].insert({source, lane.process});

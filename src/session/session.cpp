@@ -43,10 +43,17 @@ void for_each_blob(std::span<const Event> events, const Use& use) {
 }  // namespace
 
 struct Session::Impl final : Context {
-  struct Source {
+  struct Given {
     std::unique_ptr<Adapter> adapter;
     std::string label;
+    bool of_job;
+    std::vector<std::size_t> sources;  // at first one; more when it says that it has several
+  };
+  struct Source {
+    std::size_t adapter;
+    std::unique_ptr<session::Quality> quality;
     std::unique_ptr<session::SourceSink> sink;
+    Problems here;  // found beside other sources, and not a fact of this one
   };
   struct Output {
     std::unique_ptr<Recorder> recorder;
@@ -66,18 +73,20 @@ struct Session::Impl final : Context {
   Result<Document> finish();
 
   Status prepare();
+  std::size_t make_source(std::size_t adapter);
   Result<bool> pump_adapter(std::size_t index);
   Result<bool> pump_merge();
   void receive(std::size_t source, std::span<const Event> events);
   void give_batch();
-  void record(std::span<const Event> events, bool filtered);
-  void end_with(std::size_t source, const Error& error);
+  void record(std::size_t source, std::span<const Event> events, bool filtered);
+  void end_with(std::size_t adapter, const Error& error);
   [[nodiscard]] std::vector<Problems> all_problems() const;
   [[nodiscard]] Status failure() const;
 
   Plan plan;
   Filter wanted;
   std::size_t batch_events = kBatch;
+  std::vector<Given> adapters;
   std::vector<Source> sources;
   std::vector<Output> outputs;
   session::Dispatcher tools;
@@ -87,11 +96,12 @@ struct Session::Impl final : Context {
   session::Blobs blobs;
   mutable session::DeviceLabels labels{names};
   session::Sieve sieve{names};
-  std::optional<session::Merger> merger;  // none: the only source hands its events on itself
+  bool direct = false;                    // the only source hands its events on itself
+  std::optional<session::Merger> merger;  // else, once all sources have said what they are
   std::vector<Event> batch;               // of the merge
   std::vector<BlobId> batch_blobs;        // that no one needs once the batch has been given
   std::vector<SourceInfo> infos;
-  std::vector<session::Quality> qualities;
+  std::vector<const session::Quality*> qualities;
   std::int64_t origin = kNoTime;
   bool one_clock = true;
   bool prepared = false;
@@ -101,11 +111,11 @@ struct Session::Impl final : Context {
 };
 
 Status Session::Impl::start() {
-  if (sources.empty()) return fail(ErrorCode::kUsage, "no trace given");
+  if (adapters.empty()) return fail(ErrorCode::kUsage, "no trace given");
   KindSet provided;
   std::vector<std::string> givers;
-  for (const Source& source : sources) {
-    const AdapterInfo& info = source.adapter->info();
+  for (const Given& given : adapters) {
+    const AdapterInfo& info = given.adapter->info();
     provided = provided | info.provides;
     const std::string giver = fmt::format("{} ({})", info.name, names_of(info.provides));
     if (std::find(givers.begin(), givers.end(), giver) == givers.end()) givers.push_back(giver);
@@ -118,31 +128,52 @@ Status Session::Impl::start() {
   }
   for (const Output& output : outputs) PASTA_TRY(output.recorder->begin(names));
 
-  qualities.assign(sources.size(), session::Quality(names));
-  infos.resize(sources.size());
-  const bool direct = sources.size() == 1 && !sources[0].adapter->info().live;
-  std::vector<session::MergeInput*> inputs;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    Source& source = sources[i];
-    source.sink = std::make_unique<session::SourceSink>(
-        names, blobs, qualities[i], batch_events,
-        direct ? [this](std::span<const Event> events) { receive(0, events); }
-               : session::SourceSink::Receive());
-    inputs.push_back(source.sink.get());
+  direct = adapters.size() == 1 && !adapters[0].adapter->info().live;
+  for (std::size_t i = 0; i < adapters.size(); ++i) make_source(i);
+  for (std::size_t i = 0; i < adapters.size(); ++i) {
+    PASTA_TRY(adapters[i].adapter->start(plan, *sources[adapters[i].sources[0]].sink));
   }
-  if (!direct) merger.emplace(inputs);
-  for (Source& source : sources) PASTA_TRY(source.adapter->start(plan, *source.sink));
   return {};
+}
+
+std::size_t Session::Impl::make_source(std::size_t adapter) {
+  const std::size_t index = sources.size();
+  Source& source = sources.emplace_back();
+  source.adapter = adapter;
+  source.quality = std::make_unique<session::Quality>(names);
+  session::SourceSink::Receive on_push;
+  if (direct) on_push = [this](std::span<const Event> events) { receive(0, events); };
+  source.sink = std::make_unique<session::SourceSink>(names, blobs, *source.quality, batch_events,
+                                                      std::move(on_push),
+                                                      [this, adapter]() -> session::SourceSink& {
+                                                        // What several sources give is put in order
+                                                        // by the merge, also that of one adapter.
+                                                        if (std::exchange(direct, false))
+                                                          sources[0].sink->wait();
+                                                        return *sources[make_source(adapter)].sink;
+                                                      });
+  adapters[adapter].sources.push_back(index);
+  return index;
 }
 
 // Once every source has said what it is.
 Status Session::Impl::prepare() {
   prepared = true;
+  // In the order of the files, whenever they said that they have several.
+  std::stable_sort(sources.begin(), sources.end(),
+                   [](const Source& a, const Source& b) { return a.adapter < b.adapter; });
+  for (Given& adapter : adapters) adapter.sources.clear();
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    infos[i] = sources[i].sink->info();
-    if (!sources[i].label.empty()) infos[i].label = sources[i].label;
+    adapters[sources[i].adapter].sources.push_back(i);
   }
-  PASTA_TRY(session::label_sources(infos));
+  std::vector<session::GivenName> given;
+  for (Source& source : sources) {
+    const Given& adapter = adapters[source.adapter];
+    infos.push_back(source.sink->info());
+    qualities.push_back(source.quality.get());
+    given.push_back({adapter.label, adapter.of_job, adapter.sources.size() > 1});
+  }
+  PASTA_TRY(session::label_sources(infos, given));
   for (const SourceInfo& info : infos) {
     if (info.first_ns != kNoTime) {
       origin = origin == kNoTime ? info.first_ns : std::min(origin, info.first_ns);
@@ -150,22 +181,26 @@ Status Session::Impl::prepare() {
     one_clock = one_clock && (info.absolute_clock || infos.size() == 1);
   }
   std::vector<std::int64_t> origins;
+  std::vector<session::MergeInput*> inputs;
   for (std::size_t i = 0; i < infos.size(); ++i) {
+    inputs.push_back(sources[i].sink.get());
     origins.push_back(one_clock ? origin : infos[i].first_ns);
     if (one_clock || infos[i].absolute_clock) continue;
-    sources[i].sink->report({Reason::kClockUnaligned, 1,
-                             infos[i].first_ns == kNoTime
-                                 ? "no event has times"
-                                 : fmt::format("starts at {} ns", infos[i].first_ns)});
+    sources[i].here.add(Reason::kClockUnaligned, 1,
+                        infos[i].first_ns == kNoTime
+                            ? "no event has times"
+                            : fmt::format("starts at {} ns", infos[i].first_ns));
   }
+  if (!direct) merger.emplace(inputs);
   labels.sources(infos, qualities);
   sieve.prepare(wanted, infos, origins, labels);
+  for (const Output& output : outputs) PASTA_TRY(output.recorder->sources(infos));
   return {};
 }
 
 Result<bool> Session::Impl::pump() {
   if (told) return false;
-  auto more = merger ? pump_merge() : pump_adapter(0);
+  auto more = direct ? pump_adapter(0) : pump_merge();
   if (Status status = failure(); !status) {
     told = true;
     return tl::unexpected<Error>(std::move(status).error());
@@ -173,15 +208,14 @@ Result<bool> Session::Impl::pump() {
   return more;
 }
 
-// False once the source has ended.
+// False once the adapter has ended.
 Result<bool> Session::Impl::pump_adapter(std::size_t index) {
-  Source& source = sources[index];
-  if (source.sink->ended()) return false;
-  auto more = source.adapter->pump();
+  if (sources[adapters[index].sources[0]].sink->ended()) return false;
+  auto more = adapters[index].adapter->pump();
   if (!more) {
     end_with(index, more.error());
   } else if (!*more) {
-    source.sink->end();
+    for (const std::size_t source : adapters[index].sources) sources[source].sink->end();
   }
   return more;
 }
@@ -191,7 +225,7 @@ Result<bool> Session::Impl::pump_merge() {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const session::SourceSink& sink = *sources[i].sink;
       if (sink.described() || sink.ended()) continue;
-      auto more = pump_adapter(i);
+      auto more = pump_adapter(sources[i].adapter);
       return more ? Result<bool>(true) : more;
     }
     refused = prepare();
@@ -210,18 +244,18 @@ Result<bool> Session::Impl::pump_merge() {
     }
     const session::SourceSink& sink = *sources[step->input].sink;
     const std::uint64_t before = sink.progress();
-    auto more = pump_adapter(step->input);
+    auto more = pump_adapter(sources[step->input].adapter);
     if (!more) return more;
     if (*more && sink.progress() == before) break;  // a live source has nothing yet
   }
   return true;
 }
 
-void Session::Impl::end_with(std::size_t source, const Error& error) {
-  session::SourceSink& sink = *sources[source].sink;
-  if (!sink.described() && !unreadable) unreadable = error;
-  sink.report({Reason::kTruncated, 1, error.message});
-  sink.end();
+void Session::Impl::end_with(std::size_t adapter, const Error& error) {
+  session::SourceSink& first = *sources[adapters[adapter].sources[0]].sink;
+  if (!first.described() && !unreadable) unreadable = error;
+  first.report({Reason::kTruncated, 1, error.message});
+  for (const std::size_t source : adapters[adapter].sources) sources[source].sink->end();
 }
 
 Status Session::Impl::failure() const { return refused ? tools.status() : refused; }
@@ -230,12 +264,12 @@ Status Session::Impl::failure() const { return refused ? tools.status() : refuse
 void Session::Impl::receive(std::size_t source, std::span<const Event> events) {
   if (!prepared) refused = prepare();
   if (!refused) return;
-  record(events, false);
+  record(source, events, false);
   if (merger && !blobs.empty()) {
     for_each_blob(events, [&](BlobId id) { batch_blobs.push_back(id); });
   }
   if (!sieve.lets_all_pass()) events = sieve.pass(source, events);
-  record(events, true);
+  record(source, events, true);
   if (!merger) {
     if (!events.empty()) tools.give(events, *this);
     return;
@@ -255,9 +289,10 @@ void Session::Impl::give_batch() {
   batch_blobs.clear();
 }
 
-void Session::Impl::record(std::span<const Event> events, bool filtered) {
+void Session::Impl::record(std::size_t source, std::span<const Event> events, bool filtered) {
   for (const Output& output : outputs) {
     if (output.filtered != filtered || events.empty()) continue;
+    output.recorder->from(source);
     if (!blobs.empty()) {
       for_each_blob(events, [&](BlobId id) {
         Status status = output.recorder->record_blob(id, blobs.get(id));
@@ -269,12 +304,12 @@ void Session::Impl::record(std::span<const Event> events, bool filtered) {
 }
 
 Result<Document> Session::Impl::finish() {
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    Source& source = sources[i];
-    if (!source.sink) return fail(ErrorCode::kUsage, "the session was not started");
-    Status status = source.adapter->stop();
-    if (!status && !source.sink->ended()) end_with(i, status.error());
-    source.sink->end();
+  if (sources.empty()) return fail(ErrorCode::kUsage, "the session was not started");
+  for (std::size_t i = 0; i < adapters.size(); ++i) {
+    Status status = adapters[i].adapter->stop();
+    const auto& own = adapters[i].sources;
+    if (!status && !sources[own[0]].sink->ended()) end_with(i, status.error());
+    for (const std::size_t source : own) sources[source].sink->end();
   }
   // A source that ended before it said what it is gave nothing; when none said it, there is no
   // answer.
@@ -312,10 +347,11 @@ std::vector<Problems> Session::Impl::all_problems() const {
   std::vector<Problems> all;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     Problems& problems = all.emplace_back();
-    if (sources[i].sink) problems = sources[i].sink->problems();
-    if (i >= qualities.size()) continue;
-    for (const Problem& problem : qualities[i].problems().list()) {
-      problems.add(problem.reason, problem.count, problem.first);
+    problems = sources[i].sink->problems();
+    for (const Problems* more : {&sources[i].quality->problems(), &sources[i].here}) {
+      for (const Problem& problem : more->list()) {
+        problems.add(problem.reason, problem.count, problem.first);
+      }
     }
   }
   return all;
@@ -327,8 +363,7 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 void Session::add(std::unique_ptr<Adapter> adapter, std::string label, bool of_job) {
-  static_cast<void>(of_job);
-  impl_->sources.push_back({std::move(adapter), std::move(label), nullptr});
+  impl_->adapters.push_back({std::move(adapter), std::move(label), of_job, {}});
 }
 void Session::add(const ToolEntry& entry, std::unique_ptr<Tool> tool) {
   impl_->needs.emplace_back(entry.name, entry.needs);

@@ -365,6 +365,74 @@ TEST(Session, SameRankIsRefusedUnlessLabelled) {
   EXPECT_FALSE(run(job, log));
 }
 
+// A file that others were merged into: the events of `parts` in turns.
+Script merged(std::string path, const std::vector<Script>& parts,
+              const std::vector<std::pair<std::size_t, Event>>& events) {
+  Script script = source(path + ":" + parts[0].info.path, {});
+  script.info = parts[0].info;
+  script.steps = {[parts, events](EventSink& sink) -> Status {
+    std::vector<EventSink*> sinks = {&sink};
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      sinks.push_back(&sink.add_source(parts[i].info));
+    }
+    const std::string bytes = "patched";
+    for (const auto& [part, event] : events) {
+      if (event.kind == Kind::kDevice) {
+        sinks[part]->push(event, std::as_bytes(std::span(bytes)));
+      } else {
+        sinks[part]->push({&event, 1});
+      }
+    }
+    return {};
+  }};
+  return script;
+}
+
+TEST(Session, AFileOfSeveralSourcesIsSeveralSources) {
+  const std::vector<Event> e = {event(Kind::kApi, 1, 2), event(Kind::kApi, 3, 4),
+                                event(Kind::kDevice, 5, 6), event(Kind::kApi, 7, 8)};
+  const std::vector<Script> parts = {source("a", {e[1]}, 0), source("b", {e[0]}, 1)};
+  const Script file = merged("m", parts, {{1, e[0]}, {0, e[1]}, {1, e[2]}, {0, e[3]}});
+  Log log;
+  const auto alone = run({.scripts = {file}}, log);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(starts(log), (Values{1, 3, 5, 7}));
+  EXPECT_EQ(log.blobs, (std::vector<std::string>{"patched"}));
+  const auto& sources = alone->document.trace.sources;
+  ASSERT_EQ(sources.size(), 2u);
+  EXPECT_EQ(sources[0].label, "rank 0");
+  EXPECT_EQ(sources[1].label, "rank 1");
+  EXPECT_EQ(sources[1].events.size(), 2u) << "api and device";
+
+  Log both;
+  const auto beside = run({.scripts = {file, source("c", {event(Kind::kApi, 4, 5)}, 2)}}, both);
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(starts(both), (Values{1, 3, 4, 5, 7}));
+  ASSERT_EQ(beside->document.trace.sources.size(), 3u);
+  EXPECT_EQ(beside->document.trace.sources[1].label, "rank 1") << "files keep their order";
+
+  const auto labelled = run({.scripts = {file, source("c", {}, 1)}, .labels = {"x", "y"}}, both);
+  ASSERT_TRUE(labelled);
+  EXPECT_EQ(labelled->document.trace.sources[1].label, "x rank 1");
+  EXPECT_EQ(labelled->document.trace.sources[2].label, "y");
+  EXPECT_FALSE(run({.scripts = {file, source("c", {}, 1)}}, both)) << "rank 1 twice";
+}
+
+TEST(Session, ARankThatOnlyTheNameTellsCountsWhereThereAreSeveral) {
+  Job job{.scripts = {source("x/rank7.json", {event(Kind::kApi, 1, 2)}),
+                      source("x/rank8.json", {event(Kind::kApi, 3, 4)})}};
+  job.filter.ranks = {8};
+  Log log;
+  const auto outcome = run(job, log);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(starts(log), (Values{3}));
+  EXPECT_EQ(outcome->document.trace.sources[0].label, "rank 7");
+  Log one;
+  const auto alone = run({.scripts = {source("x/rank7.json", {})}}, one);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->document.trace.sources[0].rank, Cell{});
+}
+
 TEST(Session, TheSameFileTwiceIsRefused) {
   Log log;
   const auto outcome = run({.scripts = {source("a", {}), source("a", {})}}, log);

@@ -7,17 +7,24 @@
 namespace pasta::session {
 
 SourceSink::SourceSink(Dictionary& dictionary, Blobs& blobs, Quality& quality, std::size_t batch,
-                       Receive receive)
+                       Receive receive, More more)
     : dictionary_(&dictionary),
       blobs_(&blobs),
       quality_(&quality),
       batch_(batch),
-      receive_(std::move(receive)) {}
+      receive_(std::move(receive)),
+      more_(std::move(more)) {}
 
 void SourceSink::describe(const SourceInfo& info) {
   const auto held = lock();
   info_ = info;
   described_ = true;
+}
+
+EventSink& SourceSink::add_source(const SourceInfo& info) {
+  SourceSink& made = more_();
+  made.describe(info);
+  return made;
 }
 
 void SourceSink::push(std::span<const Event> events) {

@@ -18,16 +18,19 @@ namespace pasta::session {
 //
 // Direct: events are handed on as they lie, in spans of at most `batch`, on the pushing thread; for
 // one stored source, which then costs no copy and no lock. Otherwise they wait here, under a lock,
-// until the merge takes them. `quality` sees what goes on.
+// until the merge takes them. `quality` sees what goes on. `more` makes the sink of one more source
+// of the same adapter.
 class SourceSink final : public EventSink, public MergeInput {
  public:
   using Receive = std::function<void(std::span<const Event>)>;
+  using More = std::function<SourceSink&()>;
   // Direct when `receive` is set.
   SourceSink(Dictionary& dictionary, Blobs& blobs, Quality& quality, std::size_t batch,
-             Receive receive);
+             Receive receive, More more);
 
   Dictionary& dictionary() override { return *dictionary_; }
   void describe(const SourceInfo& info) override;
+  EventSink& add_source(const SourceInfo& info) override;
   void push(std::span<const Event> events) override;
   void push(Event event, std::span<const std::byte> blob) override;
   void advance(std::int64_t end_ns) override;
@@ -35,6 +38,8 @@ class SourceSink final : public EventSink, public MergeInput {
 
   State take(std::vector<Event>& events) override;
 
+  // From now on no longer direct. Before the first push.
+  void wait() { receive_ = nullptr; }
   // No more will come: what is pushed from now on is late.
   void end();
   [[nodiscard]] bool described() const;
@@ -56,6 +61,7 @@ class SourceSink final : public EventSink, public MergeInput {
   Quality* quality_;  // touched by the thread that receives or takes
   std::size_t batch_;
   Receive receive_;
+  More more_;
   mutable std::mutex mutex_;
   SourceInfo info_;
   bool described_ = false;

@@ -55,8 +55,8 @@ std::vector<TraceSummary::ProblemRow> problem_rows(std::span<const SourceInfo> s
 }  // namespace
 
 TraceSummary summarize(const Dictionary& dictionary, std::span<const SourceInfo> sources,
-                       std::span<const Quality> qualities, std::span<const Problems> problems,
-                       bool one_clock, DeviceLabels& labels) {
+                       std::span<const Quality* const> qualities,
+                       std::span<const Problems> problems, bool one_clock, DeviceLabels& labels) {
   TraceSummary summary;
   std::array<std::uint64_t, kKindCount> counts{};
   std::uint64_t linked = 0;
@@ -65,7 +65,7 @@ TraceSummary summarize(const Dictionary& dictionary, std::span<const SourceInfo>
   std::set<LaneId> lanes;
   std::set<DeviceId> devices;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const Quality& quality = qualities[i];
+    const Quality& quality = *qualities[i];
     Cell rank;
     if (sources[i].rank >= 0) rank = std::int64_t{sources[i].rank};
     summary.sources.push_back(

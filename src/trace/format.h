@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little,
 inline constexpr std::array<std::uint8_t, 8> kMagic = {0x89, 'P', 'A', 'S', 'T', 'A', '\r', '\n'};
 inline constexpr std::uint16_t kFormatMajor = 1;
 inline constexpr std::uint16_t kFormatMinor = 0;
+inline constexpr std::uint16_t kFormatMinorOfSeveral = 1;  // of a file that keeps sources apart
 
 using Uuid = std::array<std::uint8_t, 16>;
 std::string uuid_text(const Uuid& uuid);
@@ -64,6 +65,7 @@ enum class ChunkType : std::uint32_t {
   kBlobs = four_letters("BLOB"),
   kWatermark = four_letters("WMRK"),
   kSources = four_letters("SRCS"),
+  kRuns = four_letters("RUNS"),
   kProblems = four_letters("PROB"),
   kEnd = four_letters("END."),
 };
@@ -155,6 +157,12 @@ struct ProblemRecord {  // then `first_bytes` of text
 };
 static_assert(sizeof(SourceRecord) == 32 && sizeof(ProblemRecord) == 24);
 
+inline constexpr std::size_t kMaxSources = std::size_t{1} << 14;  // kept apart in one file
+
+// Of the events of the next chunk of events, the next so many are of this source.
+struct RunRecord {
+  std::uint32_t source, events;
+};
 struct WatermarkRecord {
   std::int64_t end_ns;
 };

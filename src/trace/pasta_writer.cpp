@@ -158,6 +158,21 @@ class PastaWriter final : public Recorder {
     return file_.write(std::as_bytes(std::span(&header_, 1)));
   }
 
+  // Of several, who reads the file has to know them before their events come.
+  Status sources(std::span<const SourceInfo> sources) override {
+    if (sources.size() < 2) return {};
+    if (sources.size() > kMaxSources) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("{} traces are more than the {} that a .pasta file can keep apart",
+                              sources.size(), kMaxSources));
+    }
+    several_ = true;
+    header_.minor = kFormatMinorOfSeveral;
+    PASTA_TRY(write_header());
+    return write_sources(sources);
+  }
+  void from(std::size_t source) override { source_ = static_cast<std::uint32_t>(source); }
+
   Status record(std::span<const Event> events) override {
     for (const Event& event : events) {
       if (!event.untimed() && (header_.first_ns == kNoTime || event.start_ns < header_.first_ns)) {
@@ -167,6 +182,7 @@ class PastaWriter final : public Recorder {
     while (!events.empty()) {
       const std::size_t take = std::min(events.size(), options_.chunk_events - events_.size());
       events_.insert(events_.end(), events.begin(), events.begin() + take);
+      if (several_) add_run(static_cast<std::uint32_t>(take));
       events = events.subspan(take);
       if (events_.size() == options_.chunk_events) PASTA_TRY(flush());
     }
@@ -193,7 +209,8 @@ class PastaWriter final : public Recorder {
     PASTA_TRY(flush());
     PASTA_TRY(write_tables());
     PASTA_TRY(write_facts());
-    PASTA_TRY(write_sources(sources, problems));
+    if (!several_) PASTA_TRY(write_sources(sources));
+    PASTA_TRY(write_problems(problems));
     PASTA_TRY(write_chunk(ChunkType::kEnd, 1, std::as_bytes(std::span(&header_.events, 1))));
     describe(sources);
     header_.flags |= kFinished;
@@ -202,6 +219,14 @@ class PastaWriter final : public Recorder {
   }
 
  private:
+  void add_run(std::uint32_t events) {
+    if (!runs_.empty() && runs_.back().source == source_) {
+      runs_.back().events += events;
+    } else {
+      runs_.push_back({source_, events});
+    }
+  }
+
   Status write_header() {
     header_.checksum = header_checksum(header_);
     return file_.rewrite_front(std::as_bytes(std::span(&header_, 1)));
@@ -212,6 +237,12 @@ class PastaWriter final : public Recorder {
     PASTA_TRY(write_tables());
     if (!facts_written_) PASTA_TRY(write_facts());
     PASTA_TRY(write_payload(ChunkType::kBlobs, blobs_));
+    if (!runs_.empty()) {
+      // Who knows nothing of it reads the file as one source.
+      PASTA_TRY(write_chunk(ChunkType::kRuns, static_cast<std::uint32_t>(runs_.size()),
+                            std::as_bytes(std::span(runs_)), kSkippable));
+      runs_.clear();
+    }
     PASTA_TRY(write_chunk(ChunkType::kEvents, static_cast<std::uint32_t>(events_.size()),
                           std::as_bytes(std::span(events_))));
     header_.events += events_.size();
@@ -273,8 +304,7 @@ class PastaWriter final : public Recorder {
     return write_payload(ChunkType::kFacts, payload);
   }
 
-  Status write_sources(std::span<const SourceInfo> sources,
-                       std::span<const std::vector<Problem>> problems) {
+  Status write_sources(std::span<const SourceInfo> sources) {
     Payload payload;
     for (const SourceInfo& source : sources) {
       payload.add(SourceRecord{.first_ns = source.first_ns,
@@ -289,7 +319,11 @@ class PastaWriter final : public Recorder {
       payload.add_text(source.label);
       payload.end_record();
     }
-    PASTA_TRY(write_payload(ChunkType::kSources, payload));
+    return write_payload(ChunkType::kSources, payload);
+  }
+
+  Status write_problems(std::span<const std::vector<Problem>> problems) {
+    Payload payload;
     for (std::uint32_t i = 0; i < problems.size(); ++i) {
       for (const Problem& problem : problems[i]) {
         payload.add(ProblemRecord{.count = problem.count,
@@ -320,8 +354,10 @@ class PastaWriter final : public Recorder {
     return {};
   }
 
-  Status write_chunk(ChunkType type, std::uint32_t records, std::span<const std::byte> plain) {
-    ChunkHeader header{.type = type, .plain_bytes = plain.size(), .records = records};
+  Status write_chunk(ChunkType type, std::uint32_t records, std::span<const std::byte> plain,
+                     std::uint16_t flags = 0) {
+    ChunkHeader header{
+        .type = type, .flags = flags, .plain_bytes = plain.size(), .records = records};
     std::span<const std::byte> stored = plain;
     if (options_.compress) {
       if (zstd_ == nullptr) zstd_ = ZSTD_createCCtx();
@@ -350,6 +386,9 @@ class PastaWriter final : public Recorder {
   FileHeader header_;
   std::vector<Event> events_;  // of the chunk at hand
   Payload blobs_;
+  bool several_ = false;         // sources are kept apart
+  std::uint32_t source_ = 0;     // of the events that come
+  std::vector<RunRecord> runs_;  // of `events_`, of several sources
 
   // What of the dictionary is in the file already. Id 0 is in no file.
   std::uint32_t strings_written_ = 1, frames_written_ = 1;

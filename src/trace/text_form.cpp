@@ -120,6 +120,14 @@ class TextWriter : public Recorder {
     return {};
   }
 
+  Status sources(std::span<const SourceInfo> sources) override {
+    if (sources.size() < 2) return {};
+    several_ = true;
+    for (const SourceInfo& one : sources) source(one);
+    return {};
+  }
+  void from(std::size_t source) override { source_ = source + 1; }
+
   Status record(std::span<const Event> events) override {
     if (!events.empty()) facts();
     for (const Event& event : events) {
@@ -152,13 +160,14 @@ class TextWriter : public Recorder {
     for (std::uint32_t id = 1; id < d.collective_count(); ++id) collective(CollectiveId{id});
     filled_in_later();
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      source(sources[i]);
+      if (!several_) source(sources[i]);
       if (i >= problems.size()) continue;
       for (const Problem& problem : problems[i]) {
         out_ += Line("problem")
                     .word(reason_info(problem.reason).id)
                     .field("count", problem.count)
                     .set_text("first", problem.first)
+                    .set_field("of", several_ ? i + 1 : std::size_t{0})
                     .finish();
       }
     }
@@ -356,6 +365,7 @@ class TextWriter : public Recorder {
       }
       line.field("flags", words);
     }
+    if (several_ && source_ > 1) line.field("of", source_);
     return line.finish();
   }
 
@@ -434,6 +444,8 @@ class TextWriter : public Recorder {
   const Dictionary* dictionary_ = nullptr;
   std::string out_;
   std::size_t facts_written_ = 0;
+  bool several_ = false;    // sources are kept apart
+  std::size_t source_ = 1;  // of the events that come, from 1
   Handles processes_{'P'}, devices_{'D'}, lanes_{'L'}, frames_{'F'}, collectives_{'C'};
   Rows process_rows_, device_rows_, lane_rows_;
   std::unordered_map<std::uint32_t, std::string> blobs_;

@@ -101,7 +101,7 @@ class WholeProgram(CommandLine):
         out, err = self.run_it("--help")
         self.assertEqual(err, "")
         verbs = re.findall(r"^  ([a-z]+) ", out, re.MULTILINE)
-        self.assertEqual(verbs, ["report", "tools", "dump", "check", "export", "join", "doctor"])
+        self.assertEqual(verbs, ["report", "tools", "dump", "check", "export", "merge", "join", "doctor"])
         self.assertEqual(self.run_it("-h")[0], out)
         version = self.run_it("--version")[0]
         self.assertRegex(version, r"\Apastaprof \d+\.\d+\.\d+ \([0-9a-f]{12}|unknown commit\)\n\Z")
@@ -327,7 +327,8 @@ class Losses(CommandLine):
     def test_no_answer(self):
         self.file("empty.json", "")
         self.file("prose.txt", "Dear diary")
-        for name in ["nowhere.json", "empty.json", "prose.txt", "."]:
+        os.mkdir(os.path.join(self.folder, "hollow"))
+        for name in ["nowhere.json", "empty.json", "prose.txt", "hollow"]:
             for verb in ["report", "dump", "check", "export"]:
                 out, err = self.run_it(verb, name, code=NO_ANSWER)
                 self.assertEqual(out, "")

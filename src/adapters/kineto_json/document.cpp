@@ -1,5 +1,6 @@
 #include "adapters/kineto_json/document.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -83,6 +84,23 @@ Status read_distributed_info(JsonReader& reader, DocumentFacts& facts) {
   return {};
 }
 
+// Programs put the variables that their launcher has set beside the events, as metadata.
+void read_launcher_variable(std::string_view key, std::string_view text, DocumentFacts& facts) {
+  static constexpr std::array<std::string_view, 5> kRanks = {
+      "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  static constexpr std::array<std::string_view, 4> kSizes = {"WORLD_SIZE", "SLURM_NTASKS",
+                                                             "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  std::uint64_t number = 0;
+  if (!base::parse_unsigned(text, number) || number > std::numeric_limits<std::int32_t>::max()) {
+    return;
+  }
+  if (std::ranges::find(kRanks, key) != kRanks.end()) {
+    facts.launcher_rank = static_cast<std::int32_t>(number);
+  } else if (std::ranges::find(kSizes, key) != kSizes.end()) {
+    facts.launcher_size = static_cast<std::int32_t>(number);
+  }
+}
+
 }  // namespace
 
 Status read_member(JsonReader& reader, std::string_view key, Dictionary& dictionary, Places& places,
@@ -111,6 +129,7 @@ Status read_member(JsonReader& reader, std::string_view key, Dictionary& diction
     }
   } else if (key != "displayTimeUnit") {  // of the viewer: ts and dur are microseconds always
     dictionary.fact(key, text);
+    read_launcher_variable(key, text, facts);
   }
   return {};
 }

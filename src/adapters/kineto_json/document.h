@@ -16,6 +16,9 @@ namespace pasta::adapters::kineto_json {
 struct DocumentFacts {
   std::int32_t rank = kUnknownRank;
   std::int32_t world_size = 0;
+  // What the launcher of the job said, such as SLURM: counts where distributedInfo does not say it.
+  std::int32_t launcher_rank = kUnknownRank;
+  std::int32_t launcher_size = 0;
   bool has_devices = false;             // it lists the devices of its host, as Kineto does
   std::optional<std::int64_t> base_ns;  // to be added to every time
   std::string unreadable_base;          // its text, when it is no number

@@ -193,6 +193,10 @@ Status KinetoJson::finish_reading() {
   }
   PASTA_TRY(taker_->finish());
   places_->apply_names(taker_->any_events());
+  if (facts_.rank == kUnknownRank && facts_.launcher_rank != kUnknownRank) {
+    facts_.rank = facts_.launcher_rank;
+    if (facts_.world_size == 0) facts_.world_size = facts_.launcher_size;
+  }
   if (facts_.rank != kUnknownRank) {
     places_->set_rank(facts_.rank, facts_.world_size);
   } else if (facts_.has_devices && places_->any_queue()) {
@@ -223,6 +227,16 @@ Status KinetoJson::emit() {
   return {};
 }
 
+// Whether the quoted `name` stands before a colon.
+bool has_member(std::string_view text, std::string_view name) {
+  for (std::size_t at = 0; (at = text.find(name, at)) != text.npos;) {
+    at += name.size();
+    const std::size_t next = text.find_first_not_of(" \t\r\n", at);
+    if (next != text.npos && text[next] == ':') return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool sniff(std::span<const std::byte> head) {
@@ -236,7 +250,7 @@ bool confirm(ByteStream& stream) {
   constexpr std::size_t kStep = std::size_t{64} << 10;
   constexpr std::size_t kLimit = std::size_t{16} << 20;
   // A word may lie across two steps, and begins anew with the end of the step before.
-  constexpr std::size_t kOverlap = 16;
+  constexpr std::size_t kOverlap = 64;
   std::string text;
   bool is_array = false;
   for (std::size_t read = 0; read < kLimit;) {
@@ -250,8 +264,8 @@ bool confirm(ByteStream& stream) {
       const std::size_t first = text.find_first_of("{[");
       is_array = first != text.npos && text[first] == '[';
     }
-    if (text.find("\"traceEvents\"") != text.npos) return true;
-    if (is_array && text.find("\"ph\"") != text.npos) return true;
+    if (has_member(text, "\"traceEvents\"")) return true;
+    if (is_array && has_member(text, "\"ph\"")) return true;
     if (*got < kStep) return false;
     read += *got;
   }

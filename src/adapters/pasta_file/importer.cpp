@@ -1,7 +1,10 @@
 #include "adapters/pasta_file/importer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace pasta::adapters::pasta_file {
@@ -32,8 +35,8 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Importer::Importer(Dictionary& dictionary, std::string trace_name)
-    : dictionary_(dictionary), process_import_(dictionary, std::move(trace_name)) {}
+Importer::Importer(Dictionary& dictionary, trace::ProcessImport& processes, bool later_part)
+    : dictionary_(dictionary), process_import_(processes), later_part_(later_part) {}
 
 bool Importer::strings(std::uint32_t records, std::span<const std::byte> payload) {
   for (; records > 0; --records) {
@@ -53,8 +56,13 @@ bool Importer::facts(std::uint32_t records, std::span<const std::byte> payload) 
         !take(payload, std::uint64_t{record.key_bytes} + record.value_bytes, both)) {
       return false;
     }
-    dictionary_.fact(as_text(both.first(record.key_bytes)),
-                     as_text(both.subspan(record.key_bytes)));
+    std::pair fact(std::string(as_text(both.first(record.key_bytes))),
+                   std::string(as_text(both.subspan(record.key_bytes))));
+    if (later_part_) {
+      const auto known = dictionary_.facts();
+      if (std::find(known.begin(), known.end(), fact) != known.end()) continue;
+    }
+    dictionary_.fact(fact.first, fact.second);
   }
   return payload.empty();
 }

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "adapters/pasta_file/id_map.h"
 #include "pasta/dictionary.h"
@@ -17,7 +15,8 @@ namespace pasta::adapters::pasta_file {
 
 class Importer {
  public:
-  Importer(Dictionary& dictionary, std::string trace_name);
+  // `processes` is the same for all parts of one trace; a later one repeats facts of the first.
+  Importer(Dictionary& dictionary, trace::ProcessImport& processes, bool later_part);
 
   // A chunk of one of the tables. False when its content is not what its type says: ids that are
   // not dense or not known, records that do not fill it.
@@ -41,7 +40,8 @@ class Importer {
   [[nodiscard]] bool add(const trace::AttributesRecord& record);
 
   Dictionary& dictionary_;
-  trace::ProcessImport process_import_;
+  trace::ProcessImport& process_import_;
+  bool later_part_;
   IdMap strings_, processes_, devices_, lanes_, frames_, collectives_, attributes_;
 };
 

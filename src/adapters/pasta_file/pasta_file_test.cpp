@@ -1,8 +1,10 @@
 #include "adapters/pasta_file/pasta_file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -477,6 +479,125 @@ TEST(PastaFile, SeveralSourcesBecomeOneAndKeepTheirNames) {
   ASSERT_EQ(back.problems.list().size(), 2u);
   EXPECT_EQ(back.problems.list()[0], (Problem{Reason::kDuplicate, 2, "rank 0: x"}));
   EXPECT_EQ(back.problems.list()[1], (Problem{Reason::kUntimed, 1, "b.json: y"}));
+}
+
+// Tells the sources of a file apart.
+class Apart final : public EventSink {
+ public:
+  Apart() : dictionary_(std::make_shared<Dictionary>()) {}
+  explicit Apart(const Apart& first) : dictionary_(first.dictionary_) {}
+  Dictionary& dictionary() override { return *dictionary_; }
+  void describe(const SourceInfo& described) override { info = described; }
+  EventSink& add_source(const SourceInfo& described) override {
+    more.push_back(std::make_unique<Apart>(*this));
+    more.back()->describe(described);
+    return *more.back();
+  }
+  void push(std::span<const Event> pushed) override {
+    for (const Event& event : pushed) ends.push_back(event.end_ns);
+  }
+  void push(Event event, std::span<const std::byte>) override { push(std::span(&event, 1)); }
+  void advance(std::int64_t end_ns) override { watermark = end_ns; }
+  void report(const Problem& problem) override { problems.push_back(problem); }
+
+  SourceInfo info;
+  std::vector<std::int64_t> ends;
+  std::vector<Problem> problems;
+  std::int64_t watermark = kNoTime;
+  std::vector<std::unique_ptr<Apart>> more;
+
+ private:
+  std::shared_ptr<Dictionary> dictionary_;
+};
+
+// Its events in turns from three sources, of which the second has only a problem.
+Bytes of_several(const KeepingSink& original, std::size_t chunk_events) {
+  const trace::TempFolder folder;
+  const std::string path = folder.file("t.pasta");
+  std::vector<SourceInfo> sources(3);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    sources[i].path = fmt::format("{}.json", i);
+    sources[i].format = "kineto_json";
+    sources[i].rank = static_cast<std::int32_t>(i);
+    sources[i].label = fmt::format("rank {}", i);
+  }
+  auto writer = trace::make_pasta_writer(path, {.chunk_events = chunk_events});
+  Recorder& out = **writer;
+  EXPECT_TRUE(out.begin(original.dictionary_).has_value());
+  EXPECT_TRUE(out.sources(sources).has_value());
+  for (std::uint32_t i = 0; i < original.blobs.size(); ++i) {
+    EXPECT_TRUE(out.record_blob(BlobId{i + 1}, original.blobs[i]).has_value());
+  }
+  for (std::size_t i = 0; i < original.events.size(); ++i) {
+    out.from(i % 3 == 0 ? 0 : 2);
+    EXPECT_TRUE(out.record(std::span(original.events).subspan(i, 1)).has_value());
+  }
+  const std::vector<std::vector<Problem>> problems = {{}, {{Reason::kDuplicate, 2, "x"}}, {}};
+  EXPECT_TRUE(out.end(sources, problems).has_value());
+  return trace::read_file(path);
+}
+
+TEST(PastaFile, SourcesThatWereMergedStayApart) {
+  KeepingSink original;
+  fill_sample(original);
+  for (const std::size_t chunk_events : {std::size_t{1}, std::size_t{4}, std::size_t{1000}}) {
+    const Bytes bytes = of_several(original, chunk_events);
+    Apart first;
+    auto adapter = open({.path = "t.pasta", .head = {}, .stream = base::memory_stream(bytes)});
+    ASSERT_TRUE(trace::drive(**adapter, first).has_value());
+    ASSERT_EQ(first.more.size(), 2u);
+    const std::array<Apart*, 3> all = {&first, first.more[0].get(), first.more[1].get()};
+    std::vector<std::int64_t> ends[3];
+    for (std::size_t i = 0; i < original.events.size(); ++i) {
+      ends[i % 3 == 0 ? 0 : 2].push_back(original.events[i].end_ns);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i]->ends, ends[i]);
+      EXPECT_EQ(all[i]->info.path, fmt::format("t.pasta:{}.json", i));
+      EXPECT_EQ(all[i]->info.format, "kineto_json");
+      EXPECT_EQ(all[i]->info.rank, static_cast<std::int32_t>(i));
+      EXPECT_EQ(all[i]->info.label, fmt::format("rank {}", i));
+      EXPECT_EQ(all[i]->watermark, original.events.back().end_ns);
+      EXPECT_EQ(all[i]->problems.size(), i == 1 ? 1u : 0u);
+    }
+    EXPECT_EQ(all[1]->problems[0], (Problem{Reason::kDuplicate, 2, "x"}));
+    EXPECT_EQ(run_of("t.pasta", bytes), "") << "it is no part of anything";
+  }
+}
+
+TEST(PastaFile, OfSeveralSourcesAnyCutAndAnyDamageIsSaid) {
+  KeepingSink original;
+  fill_sample(original);
+  const Bytes whole = of_several(original, 3);
+  for (std::size_t size = sizeof(FileHeader); size < whole.size(); ++size) {
+    KeepingSink sink;
+    ASSERT_TRUE(read(Bytes(whole.begin(), whole.begin() + size), sink).has_value());
+    EXPECT_FALSE(sink.problems.list().empty()) << "cut at " << size;
+  }
+  for (std::size_t at = sizeof(FileHeader); at < whole.size(); ++at) {
+    Bytes damaged = whole;
+    damaged[at] ^= std::byte{0x10};
+    KeepingSink sink;
+    ASSERT_TRUE(read(damaged, sink).has_value());
+    EXPECT_GT(sink.problems.list().size(), 0u) << "damaged at " << at;
+  }
+}
+
+TEST(PastaFile, CopiesOfATraceAreNoPartsOfIt) {
+  const Bytes bytes = sample();
+  EXPECT_NE(run_of("t.pasta", bytes), "");
+  std::vector<Input> inputs;
+  for (const char* path : {"a.pasta", "b.pasta"}) {
+    inputs.push_back({.path = path, .head = bytes, .stream = base::memory_stream(bytes)});
+  }
+  auto adapter = open_run(std::move(inputs));
+  ASSERT_TRUE(adapter.has_value());
+  KeepingSink sink;
+  const Status status = drive(**adapter, sink);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, ErrorCode::kUsage);
+  EXPECT_NE(status.error().message.find("a.pasta and b.pasta"), std::string::npos)
+      << status.error().message;
 }
 
 TEST(PastaWriter, ADeadWriterLeavesAReadableFileButNotUnderItsName) {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -15,6 +16,7 @@
 
 #include "adapters/text/tokens.h"
 #include "trace/common_source.h"
+#include "trace/format.h"
 #include "trace/table_import.h"
 #include "trace/text_words.h"
 
@@ -193,18 +195,19 @@ class TextFile final : public Adapter {
   Status finish_reading() {
     read_ = true;
     const auto earlier = [](const Event& a, const Event& b) { return a.end_ns < b.end_ns; };
-    if (!std::is_sorted(events_.begin(), events_.end(), earlier)) {
-      std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
-        return std::tie(a.end_ns, b.start_ns) < std::tie(b.end_ns, a.start_ns);
-      });
-    }
+    if (!std::is_sorted(events_.begin(), events_.end(), earlier)) sort_events();
     if (!lines_.damage().empty()) {
       const std::string damage(lines_.damage());
       if (strict_) return fail(ErrorCode::kBadInput, fmt::format("{}: {}", path_, damage));
       problems_.add(Reason::kTruncated, 1, damage);
     }
-    sink_->describe(describe());
+    const bool several = front_sources_ > 1;
+    describe(several);
     for (SourcedProblem& told : told_problems_) {
+      if (several) {
+        sinks_[std::max<std::size_t>(told.source, 1) - 1]->report(told.problem);
+        continue;
+      }
       if (sources_.size() > 1 && told.source > 0) {
         const SourceInfo& source = sources_[told.source - 1];
         told.problem.first =
@@ -216,7 +219,53 @@ class TextFile final : public Adapter {
     return {};
   }
 
-  SourceInfo describe() const {
+  void sort_events() {
+    std::vector<std::size_t> order(events_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](std::size_t x, std::size_t y) {
+      const Event &a = events_[x], &b = events_[y];
+      return std::tie(a.end_ns, b.start_ns) < std::tie(b.end_ns, a.start_ns);
+    });
+    std::vector<Event> events;
+    std::vector<std::uint32_t> sources;
+    for (const std::size_t i : order) {
+      events.push_back(events_[i]);
+      if (!source_of_.empty()) sources.push_back(source_of_[i]);
+    }
+    events_ = std::move(events);
+    source_of_ = std::move(sources);
+  }
+
+  void describe(bool several) {
+    if (!several) {
+      sink_->describe(describe_whole());
+      sinks_ = {sink_};
+      return;
+    }
+    for (SourceInfo info : std::span(sources_).first(front_sources_)) {
+      info.path = fmt::format("{}:{}", path_, info.path);
+      if (info.first_ns == kNoTime) info.first_ns = first_start(sinks_.size() + 1);
+      if (sinks_.empty()) {
+        sink_->describe(info);
+        sinks_ = {sink_};
+      } else {
+        sinks_.push_back(&sink_->add_source(info));
+      }
+    }
+  }
+
+  // The earliest start of a source, from 1; of all when 0.
+  std::int64_t first_start(std::size_t source) const {
+    std::int64_t first = kNoTime;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.untimed() || (source > 0 && source_of_[i] != source)) continue;
+      if (first == kNoTime || event.start_ns < first) first = event.start_ns;
+    }
+    return first;
+  }
+
+  SourceInfo describe_whole() const {
     SourceInfo info = trace::common_source(sources_);
     info.path = path_;
     info.format = kInfo.name;
@@ -224,33 +273,31 @@ class TextFile final : public Adapter {
       info.rank = rank_.value_or(kUnknownRank);
       info.world_size = world_size_;
     }
-    if (info.first_ns == kNoTime) {
-      for (const Event& event : events_) {
-        if (event.untimed()) continue;
-        if (info.first_ns == kNoTime || event.start_ns < info.first_ns) {
-          info.first_ns = event.start_ns;
-        }
-      }
-    }
+    if (info.first_ns == kNoTime) info.first_ns = first_start(0);
     return info;
   }
 
   void push_events() {
     const std::size_t end = std::min(events_.size(), pushed_ + kPumpEvents);
+    const bool several = sinks_.size() > 1;
     while (pushed_ < end) {
       const std::size_t begin = pushed_;
-      while (pushed_ < end && !has_blob(events_[pushed_])) ++pushed_;
-      if (begin < pushed_) {
-        sink_->push(std::span<const Event>(events_).subspan(begin, pushed_ - begin));
+      EventSink* sink = several ? sinks_[source_of_[begin] - 1] : sink_;
+      while (pushed_ < end && !has_blob(events_[pushed_]) &&
+             (!several || source_of_[pushed_] == source_of_[begin])) {
+        ++pushed_;
       }
-      if (pushed_ < end) {
+      if (begin < pushed_) {
+        sink->push(std::span<const Event>(events_).subspan(begin, pushed_ - begin));
+      } else {
         Event event = events_[pushed_++];
         const std::vector<std::byte>& blob = blobs_[event.device.blob.value - 1];
         event.device.blob = {};
-        sink_->push(event, blob);
+        sink->push(event, blob);
       }
     }
-    if (pushed_ > 0) sink_->advance(events_[pushed_ - 1].end_ns);
+    if (pushed_ == 0) return;
+    for (EventSink* sink : sinks_) sink->advance(events_[pushed_ - 1].end_ns);
   }
   static bool has_blob(const Event& e) { return e.kind == Kind::kDevice && e.device.blob; }
 
@@ -430,7 +477,27 @@ class TextFile final : public Adapter {
       info.absolute_clock = true;
     }
     tokens.finish();
-    if (tokens.ok()) sources_.push_back(std::move(info));
+    if (sources_.size() == trace::kMaxSources) {
+      tokens.fail(1, fmt::format("no more than {} sources are kept apart", trace::kMaxSources));
+    }
+    if (front_sources_ > 1 && !events_.empty()) {
+      tokens.fail(1, "the sources of a trace of several stand above its first event");
+    }
+    if (!tokens.ok()) return;
+    sources_.push_back(std::move(info));
+    if (events_.empty()) ++front_sources_;
+  }
+
+  // The source that a row says it is of, from 1; 0 when it does not say.
+  std::uint32_t source_number(Tokens& tokens) const {
+    std::uint32_t number = 0;
+    if (const Token* of = tokens.find("of")) {
+      tokens.number("of", number);
+      if (number == 0 || number > sources_.size()) {
+        tokens.fail(of->column, fmt::format("there is no source {} above this line", of->value));
+      }
+    }
+    return number;
   }
 
   void problem(Tokens& tokens) {
@@ -444,6 +511,7 @@ class TextFile final : public Adapter {
     SourcedProblem told{.source = sources_.size(), .problem = {Reason::kNone, 1, {}}};
     tokens.number("count", told.problem.count);
     tokens.text("first", told.problem.first);
+    if (const std::uint32_t of = source_number(tokens)) told.source = of;
     tokens.finish();
     if (!tokens.ok()) return;
     told.problem.reason = row->reason;
@@ -465,8 +533,11 @@ class TextFile final : public Adapter {
     std::array<std::uint64_t, 3> unused{};
     tokens.numbers("unused", ',', unused);
     for (std::size_t i = 0; i < 3; ++i) e.raw[i] |= unused[i];
+    const std::uint32_t of = source_number(tokens);
     tokens.finish();
-    if (tokens.ok()) events_.push_back(e);
+    if (!tokens.ok()) return;
+    events_.push_back(e);
+    if (front_sources_ > 1) source_of_.push_back(std::max(of, 1u));
   }
 
   void times(Tokens& tokens, Event& e) {
@@ -631,7 +702,10 @@ class TextFile final : public Adapter {
   Handles<CollectiveId> collectives_{"collective"};
   Handles<BlobId> blob_names_{"blob"};
   std::vector<std::vector<std::byte>> blobs_;  // BlobId - 1
+  std::vector<EventSink*> sinks_;              // of each source; the first is `sink_`
   std::vector<SourceInfo> sources_;
+  std::size_t front_sources_ = 0;         // those above the first event: two or more are kept apart
+  std::vector<std::uint32_t> source_of_;  // of each event, from 1, where they are kept apart
   std::vector<SourcedProblem> told_problems_;  // of the trace
   Problems problems_;                          // of reading this file
   std::optional<std::int32_t> rank_;

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""The section on a job of ranks of docs/accuracy.md says what the program says today."""
+
+import unittest
+
+import accuracy
+import ranks_accuracy
+from program import CORPUS
+
+
+@unittest.skipUnless((CORPUS / "expected_hta").is_dir(), f"the collection {CORPUS} is not there")
+class RanksAccuracy(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sections = ranks_accuracy.collect(CORPUS)
+
+    def test_every_difference_is_explained(self):
+        wrong = [(line.file, line.quantity, line.report, line.ruled, line.theirs)
+                 for _, lines in self.sections for line in lines if not line.explained]
+        self.assertEqual(wrong, [])
+
+    def test_there_is_something_to_compare(self):
+        for title, lines in self.sections:
+            self.assertGreater(len(lines), 5, title)
+            self.assertGreater(sum(line.equal for line in lines), len(lines) / 2, title)
+
+    def test_the_page_is_current(self):
+        page = accuracy.PAGE.read_text(encoding="utf-8")
+        section = page.partition(ranks_accuracy.BEGIN)[2].partition(ranks_accuracy.END)[0]
+        self.assertEqual(section, ranks_accuracy.section(self.sections),
+                         "run tests/corpus/ranks_accuracy.py --write")
+
+
+if __name__ == "__main__":
+    unittest.main()
