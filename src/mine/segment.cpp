@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t kEdit = 16;  // costs are in sixteenths, to have fractions of an edit
 constexpr std::uint64_t kLeave = 2 * kEdit;  // so that a stray symbol is an edit, not a way out
+constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
 constexpr std::uint32_t kNone = 0xffff'ffff;
 // A string may begin anywhere in the pattern; so many symbols decide where.
 constexpr std::uint32_t kUndecided = 64;
@@ -59,8 +60,8 @@ class Segmenter {
     }
     for (row_ = 1; row_ <= string_.size(); ++row_) {
       advance(string_[row_ - 1]);
-      delete_and_wrap();
       leave_and_enter();
+      skip();
       prune();
       if (nodes_.size() > collect_at_) collect();
     }
@@ -97,7 +98,8 @@ class Segmenter {
   // Every state reads one more symbol of the string, as an insertion or against the pattern's next.
   void advance(std::uint32_t symbol) {
     next_.clear();
-    has_wrap_ = false;
+    Cell last;
+    last.cost = kUnreachable;
     for (const Cell& cell : cells_) {
       Cell stays = cell;
       stays.cost += kEdit;
@@ -110,56 +112,52 @@ class Segmenter {
         ++moves.substitutions;
       }
       if (moves.phase == size_) {
-        wrap_ = moves;
-        has_wrap_ = true;
+        last = moves;
       } else {
         offer(next_, moves);
       }
     }
     std::swap(cells_, next_);
+    if (last.cost < cost_at_start()) to_start(wrapped(last));
   }
 
-  // Skips symbols of the pattern, over its end into the next copy.
-  void delete_and_wrap() {
-    limit_ = best() + beam_;
+  [[nodiscard]] std::uint64_t cost_at_start() const {
+    return cells_.empty() || cells_.front().phase != 0 ? kUnreachable : cells_.front().cost;
+  }
+  void to_start(const Cell& cell) {
+    if (cost_at_start() == kUnreachable) cells_.insert(cells_.begin(), Cell{});
+    cells_.front() = cell;
+  }
+
+  // Skips symbols of the pattern, over its end into the next copy if that is news there.
+  void skip() {
+    const std::uint64_t limit = best() + beam_;
     for (;;) {
       next_.clear();
-      Cell carried;
-      bool carries = false;
+      Cell skips;
+      skips.cost = kUnreachable;
       const auto keep = [&](const Cell& cell) {
-        offer(next_, cell);
-        carried = next_.back();
-        carried.cost += kEdit;
-        ++carried.phase;
-        ++carried.deletions;
-        carries = carried.cost <= limit_;
+        next_.push_back(cell);
+        skips = cell;
+        skips.cost += kEdit;
+        ++skips.phase;
+        ++skips.deletions;
+        if (skips.cost > limit) skips.cost = kUnreachable;
       };
-      if (has_wrap_ && wrap_.cost <= limit_ &&
-          (cells_.empty() || cells_.front().phase != 0 || wrap_.cost < cells_.front().cost)) {
-        keep(wrapped(wrap_));
-      }
-      has_wrap_ = false;
       for (const Cell& cell : cells_) {
-        while (carries && carried.phase < cell.phase) keep(Cell(carried));
-        if (carries && carried.phase == cell.phase && carried.cost < cell.cost) {
-          keep(Cell(carried));
-        } else {
-          keep(cell);
-        }
+        while (skips.cost != kUnreachable && skips.phase < cell.phase) keep(Cell(skips));
+        keep(skips.cost < cell.cost ? Cell(skips) : cell);
       }
-      while (carries && carried.phase < size_) keep(Cell(carried));
+      while (skips.cost != kUnreachable && skips.phase < size_) keep(Cell(skips));
       std::swap(cells_, next_);
-      if (!carries) return;
-      // Deleted up to the end of the pattern: once more around, if that is news at its beginning.
-      if (cells_.front().phase == 0 && cells_.front().cost <= carried.cost) return;
-      wrap_ = carried;
-      has_wrap_ = true;
+      if (skips.cost >= cost_at_start()) return;
+      to_start(wrapped(skips));
     }
   }
 
   void leave_and_enter() {
     Outside leaves;
-    leaves.cost = ~std::uint64_t{0};
+    leaves.cost = kUnreachable;
     for (const Cell& cell : cells_) {
       const bool between_copies = cell.phase == 0;
       if (between_copies && cell.begin != row_) continue;  // better left before its insertions
@@ -169,19 +167,11 @@ class Segmenter {
     }
     outside_.cost += outside_cost_;
     if (leaves.cost < outside_.cost) outside_ = leaves;
-    if (outside_.cost > best() + beam_ ||
-        (!cells_.empty() && cells_.front().phase == 0 && cells_.front().cost <= outside_.cost)) {
-      return;
-    }
+    if (outside_.cost >= cost_at_start() || outside_.cost > best() + beam_) return;
     std::uint32_t before = outside_.node;
     if (outside_.broke_off) before = add_node(copy_of(outside_.left_from, outside_.row), before);
-    const Cell enters{
-        .cost = outside_.cost, .begin = row_, .node = add_node({row_, row_, 0, 0, {}}, before)};
-    if (!cells_.empty() && cells_.front().phase == 0) {
-      cells_.front() = enters;
-    } else {
-      cells_.insert(cells_.begin(), enters);
-    }
+    to_start(
+        {.cost = outside_.cost, .begin = row_, .node = add_node({row_, row_, 0, 0, {}}, before)});
   }
 
   [[nodiscard]] std::uint64_t best() const {
@@ -265,11 +255,8 @@ class Segmenter {
   std::uint64_t beam_;
   std::size_t most_cells_;
   std::uint32_t row_ = 0;
-  std::uint64_t limit_ = 0;
   std::vector<Cell> cells_;  // by phase
   std::vector<Cell> next_;
-  Cell wrap_;
-  bool has_wrap_ = false;
   Outside outside_;
   std::vector<Node> nodes_;
   std::size_t collect_at_ = kCollectAt;
