@@ -148,7 +148,7 @@ inline std::uint64_t segment_cost(const Segmentation& found, std::uint64_t size,
   std::uint64_t lacks = 0;
   for (const Copy& copy : found.copies) {
     const std::uint64_t gap = copy.begin - at;
-    if (at > 0 && gap > 0) cost += 32 + outside * lacks;
+    if (at > 0 && gap + lacks > 0) cost += 32 + outside * lacks;
     cost += outside * gap + 16 * std::uint64_t{copy.edits.cost()};
     if (copy.begin == 0 && copy.first > 0) ++cost;
     lacks = pattern_size - copy.last;
