@@ -28,18 +28,28 @@ std::atomic<std::size_t> most_allocated = 0;
 
 }  // namespace
 
-void* operator new(std::size_t size) {
-  void* memory = std::malloc(size);
+namespace {
+
+void* counted(void* memory) {
   if (memory == nullptr) std::abort();
   const std::size_t now = allocated += malloc_usable_size(memory);
   most_allocated = std::max(most_allocated.load(), now);
   return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(std::malloc(size)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  const auto boundary = static_cast<std::size_t>(alignment);
+  return counted(std::aligned_alloc(boundary, (size + boundary - 1) / boundary * boundary));
 }
 void operator delete(void* memory) noexcept {
   allocated -= malloc_usable_size(memory);
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { operator delete(memory); }
 
 namespace pasta::mine {
 namespace {

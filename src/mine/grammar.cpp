@@ -78,7 +78,7 @@ class PairTable {
     return (slot + 1) & (slots_.size() - 1);
   }
   void grow() {
-    std::vector<std::uint32_t> old(2 * slots_.size(), kNone);
+    LargeVector<std::uint32_t> old(2 * slots_.size(), kNone);
     old.swap(slots_);
     for (const std::uint32_t id : old) {
       if (id == kNone) continue;
@@ -88,8 +88,8 @@ class PairTable {
     }
   }
 
-  std::vector<Pair> pairs_;
-  std::vector<std::uint32_t> slots_;
+  LargeVector<Pair> pairs_;
+  LargeVector<std::uint32_t> slots_;
   std::size_t used_ = 0;
   std::uint32_t free_ = kNone;
 };
@@ -285,11 +285,11 @@ class Reducer {
   std::uint32_t first_made_;
   std::vector<Made> made_;
   // The text as a list of nodes. A node that begins a pair is in the list of its occurrences.
-  std::vector<std::uint32_t> symbol_;
-  std::vector<std::uint32_t> next_;
-  std::vector<std::uint32_t> previous_;
-  std::vector<std::uint32_t> newer_;
-  std::vector<std::uint32_t> older_;
+  LargeVector<std::uint32_t> symbol_;
+  LargeVector<std::uint32_t> next_;
+  LargeVector<std::uint32_t> previous_;
+  LargeVector<std::uint32_t> newer_;
+  LargeVector<std::uint32_t> older_;
   PairTable table_;
   std::vector<std::uint32_t> by_count_;  // first pair of each count
   std::uint32_t most_ = 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "mine/common_prefix.h"
 #include "mine/reference.h"
 
 namespace pasta::mine {
@@ -203,6 +204,39 @@ TEST(Runs, OfAllShortStrings) {
         while (digit < size && s[digit] == alphabet - 1) s[digit++] = 0;
         if (digit == size) break;
         ++s[digit];
+      }
+    }
+  }
+}
+
+// Long enough that symbols are no longer compared one by one.
+TEST(Runs, OfLongStrings) {
+  std::mt19937 random(13);
+  String staircase;  // 1 0 1 1 0 1 1 1 0 ...
+  for (std::size_t i = 0; i < 70; ++i) {
+    staircase.insert(staircase.end(), i, 1);
+    staircase.push_back(0);
+  }
+  String noisy = repeated(random_string(random, 150, 50), 12);
+  for (int i = 0; i < 5; ++i) noisy[random() % noisy.size()] = 60;
+  String nested = repeated(random_string(random, 90, 3), 4);
+  nested.push_back(1);
+  for (const String& s :
+       {staircase, noisy, repeated(nested, 4), reference::fibonacci(1500), String(1500, 4)}) {
+    EXPECT_EQ(find_runs(index_of(s)), reference::runs(s));
+  }
+}
+
+TEST(RangeMinimum, OfAllRanges) {
+  std::mt19937 random(17);
+  for (const std::size_t size : {1U, 31U, 32U, 33U, 100U, 1200U}) {
+    const String values = random_string(random, size, 4'000'000'000U);
+    const RangeMinimum minimum(values);
+    for (std::uint32_t first = 0; first < size; first += 7) {
+      std::uint32_t least = values[first];
+      for (std::uint32_t last = first; last < size; ++last) {
+        least = std::min(least, values[last]);
+        ASSERT_EQ(minimum(first, last), least) << first << " " << last;
       }
     }
   }

@@ -115,8 +115,8 @@ std::vector<PeriodCandidate> candidate_periods(const SuffixArray& index,
   const auto positions = index.positions();
   const auto lcp = index.lcp();
   const std::uint32_t size = index.size();
-  std::vector<std::uint32_t> name(size);       // of the window that begins at a position
-  std::vector<std::uint32_t> last_seen(size);  // by name
+  LargeVector<std::uint32_t> name(size);       // of the window that begins at a position
+  LargeVector<std::uint32_t> last_seen(size);  // by name
   Histogram histogram{std::vector<std::uint32_t>(std::size_t{size} + 1), {}};
   std::vector<PeriodCandidate> found;
   for (std::uint32_t context = 1; context != 0 && context <= options.max_context; context *= 2) {

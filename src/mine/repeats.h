@@ -78,7 +78,7 @@ void for_each_node(const SuffixArray& index, Visit&& visit) {
   const auto lcp = index.lcp();
   const std::uint32_t* ranks = index.text().ranks().data();
   const std::uint32_t size = index.size();
-  std::vector<Repeat> open;
+  LargeVector<Repeat> open;
   open.push_back({});  // the root, never closed
   std::uint32_t left = size == 0 ? 0 : detail::left_of(index, positions[0]);
   std::uint32_t changed = 0;  // last row whose left symbol is not that of the row before

@@ -1,14 +1,20 @@
 #include "mine/runs.h"
 
 #include <algorithm>
-#include <tuple>
+#include <optional>
+#include <utility>
+
+#include "mine/common_prefix.h"
 
 namespace pasta::mine {
 namespace {
 
 constexpr std::uint32_t kAhead = 32;
 
-// A stretch in which every symbol equals the one a period later; as wide as it gets.
+// So many symbols are compared one by one before the index is asked.
+constexpr std::uint32_t kCompared = 64;
+
+// The last run of some period.
 struct Stretch {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
@@ -17,7 +23,8 @@ struct Stretch {
 class Finder {
  public:
   explicit Finder(const SuffixArray& index)
-      : text_(index.text().ranks()),
+      : index_(index),
+        text_(index.text().ranks()),
         order_(text_.size()),
         smaller_(text_.size()),
         greater_(text_.size()),
@@ -40,16 +47,30 @@ class Finder {
       greater_[at] = next;
       if (next < size()) consider(at, next);
     }
-    const auto by_place = [](const Run& a, const Run& b) {
-      return std::tie(a.begin, a.period) < std::tie(b.begin, b.period);
-    };
-    std::sort(runs_.begin(), runs_.end(), by_place);
-    runs_.erase(std::unique(runs_.begin(), runs_.end()), runs_.end());
-    return std::move(runs_);
+    return sorted();
   }
 
  private:
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(text_.size()); }
+
+  // By counting the runs that begin at each position; few begin at the same one.
+  std::vector<Run> sorted() {
+    auto& place = smaller_;  // not needed any more
+    std::fill(place.begin(), place.end(), 0);
+    for (const Run& run : runs_) ++place[run.begin];
+    std::uint32_t sum = 0;
+    for (std::uint32_t& begin : place) sum += std::exchange(begin, sum);
+    std::vector<Run> result(runs_.size());
+    for (const Run& run : runs_) result[place[run.begin]++] = run;
+    for (auto first = result.begin(); first != result.end();) {
+      auto last = first + 1;
+      while (last != result.end() && last->begin == first->begin) ++last;
+      std::sort(first, last, [](const Run& a, const Run& b) { return a.period < b.period; });
+      first = last;
+    }
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+  }
 
   void consider(std::uint32_t at, std::uint32_t next) {
     // The period must hold at the block's first symbol, or just before it.
@@ -57,19 +78,63 @@ class Finder {
     const std::uint32_t period = next - at;
     Stretch& seen = seen_[period];
     if (seen.begin <= at && next <= seen.end) return;
-    std::uint32_t begin = at;
-    while (begin > 0 && text_[begin - 1] == text_[begin - 1 + period]) --begin;
-    std::uint32_t end = next;
-    while (end < size() && text_[end] == text_[end - period]) ++end;
+    const std::uint32_t after = agree_after(at, next);
+    const std::uint32_t before = agree_before(at, next, after);
+    if (before + after < period) return;
+    const std::uint32_t begin = at - before;
+    const std::uint32_t end = next + after;
     seen = {begin, end};
-    if (end - begin >= 2 * period) runs_.push_back({begin, end, period});
+    runs_.push_back({begin, end, period});
   }
 
+  // How many symbols from a and b > a on agree.
+  std::uint32_t agree_after(std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t most = size() - b;
+    std::uint32_t length = 0;
+    for (; length < std::min(most, kCompared); ++length) {
+      if (text_[a + length] != text_[b + length]) return length;
+    }
+    return length == most ? length : shared(a, b);
+  }
+
+  // How many symbols before a and b agree, given that `after` from there on do. Less than what
+  // would make a run of it may be answered by 0.
+  std::uint32_t agree_before(std::uint32_t a, std::uint32_t b, std::uint32_t after) {
+    std::uint32_t length = 0;
+    for (; length < std::min(a, kCompared); ++length) {
+      if (text_[a - 1 - length] != text_[b - 1 - length]) return length;
+    }
+    if (length == a) return length;
+    // Do the next `further` symbols to the left agree too? That is asked from their left end.
+    const auto reaches = [&](std::uint32_t further) {
+      return further <= a && shared(a - further, b - further) >= further;
+    };
+    if (const std::uint32_t period = b - a; length + after < period) {
+      length = period - after;
+      if (!reaches(length)) return 0;
+    }
+    std::uint32_t step = 1;
+    for (; reaches(length + step); step *= 2) length += step;
+    for (; step > 0; step /= 2) {
+      if (reaches(length + step)) length += step;
+    }
+    return length;
+  }
+
+  // The same as agree_after, in constant time but far from the cache.
+  std::uint32_t shared(std::uint32_t a, std::uint32_t b) {
+    if (!minimum_) minimum_.emplace(index_.lcp());
+    const auto [first, last] = std::minmax(order_[a], order_[b]);
+    return (*minimum_)(first + 1, last);
+  }
+
+  const SuffixArray& index_;
   Symbols text_;
-  std::vector<std::uint32_t> order_;  // row of each suffix
-  std::vector<std::uint32_t> smaller_;
-  std::vector<std::uint32_t> greater_;
-  std::vector<Stretch> seen_;  // by period, the last one that was measured
+  std::optional<RangeMinimum> minimum_;  // few texts need it
+  LargeVector<std::uint32_t> order_;     // row of each suffix
+  LargeVector<std::uint32_t> smaller_;
+  LargeVector<std::uint32_t> greater_;
+  LargeVector<Stretch> seen_;  // by period, the last run that was found
   std::vector<Run> runs_;
 };
 

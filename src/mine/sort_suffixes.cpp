@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "mine/large_vector.h"
+
 namespace pasta::mine {
 namespace {
 
@@ -28,9 +30,10 @@ constexpr Index kWaits = Index{1} << 31U;  // what comes before it is for the ot
 // it, and without that each waits for memory.
 constexpr Index kAhead = 32;
 
+template <class Symbol>
 class Sorter {
  public:
-  Sorter(const Index* text, Index size, Index alphabet, Index* sorted)
+  Sorter(const Symbol* text, Index size, Index alphabet, Index* sorted)
       : text_(text), size_(size), sorted_(sorted), counts_(alphabet), place_(alphabet) {}
 
   void sort();
@@ -48,14 +51,15 @@ class Sorter {
   [[nodiscard]] bool same_piece(Index a, Index b, Index length) const;
   void ask_for(Index entry) const { __builtin_prefetch(text_ + (entry & ~kWaits)); }
 
-  const Index* text_;
+  const Symbol* text_;
   Index size_;
   Index* sorted_;
   std::vector<Index> counts_;
   std::vector<Index> place_;  // next free place of each symbol's bucket
 };
 
-void Sorter::to_begins() {
+template <class Symbol>
+void Sorter<Symbol>::to_begins() {
   Index sum = 0;
   for (std::size_t symbol = 0; symbol < counts_.size(); ++symbol) {
     place_[symbol] = sum;
@@ -63,7 +67,8 @@ void Sorter::to_begins() {
   }
 }
 
-void Sorter::to_ends() {
+template <class Symbol>
+void Sorter<Symbol>::to_ends() {
   Index sum = 0;
   for (std::size_t symbol = 0; symbol < counts_.size(); ++symbol) {
     sum += counts_[symbol];
@@ -73,8 +78,9 @@ void Sorter::to_ends() {
 
 // kKeep: all suffixes stay where they were placed (the last induction); otherwise only those that
 // the next scan needs.
+template <class Symbol>
 template <bool kKeep>
-void Sorter::induce_l() {
+void Sorter<Symbol>::induce_l() {
   to_begins();
   const auto place = [this](Index at) {
     const Index symbol = text_[at];
@@ -94,8 +100,9 @@ void Sorter::induce_l() {
   }
 }
 
+template <class Symbol>
 template <bool kKeep>
-void Sorter::induce_s() {
+void Sorter<Symbol>::induce_s() {
   to_ends();
   for (Index i = size_; i-- > 0;) {
     if (i >= kAhead) ask_for(sorted_[i - kAhead]);
@@ -118,8 +125,9 @@ void Sorter::induce_s() {
   }
 }
 
+template <class Symbol>
 template <class Visit>
-void Sorter::for_each_lms_backwards(Visit&& visit) const {
+void Sorter<Symbol>::for_each_lms_backwards(Visit&& visit) const {
   bool after_is_s = false;  // the last suffix is of type L
   for (Index i = size_ - 1; i-- > 0;) {
     const bool is_s = text_[i] < text_[i + 1] || (text_[i] == text_[i + 1] && after_is_s);
@@ -128,7 +136,8 @@ void Sorter::for_each_lms_backwards(Visit&& visit) const {
   }
 }
 
-bool Sorter::same_piece(Index a, Index b, Index length) const {
+template <class Symbol>
+bool Sorter<Symbol>::same_piece(Index a, Index b, Index length) const {
   // The last piece ends with the end of the text and is like no other.
   if (length > size_ - std::max(a, b)) return false;
   return std::equal(text_ + a, text_ + a + length, text_ + b);
@@ -136,7 +145,8 @@ bool Sorter::same_piece(Index a, Index b, Index length) const {
 
 // sorted_[0, lms_count) holds the LMS positions ordered by piece. Afterwards the last lms_count
 // entries hold the names of the pieces in the order of the text; returns how many names there are.
-Index Sorter::name_pieces(Index lms_count) {
+template <class Symbol>
+Index Sorter<Symbol>::name_pieces(Index lms_count) {
   // No two LMS positions are neighbours, so half a position is a unique place.
   Index* by_half = sorted_ + lms_count;
   std::fill(by_half, sorted_ + size_, 0);
@@ -170,7 +180,8 @@ Index Sorter::name_pieces(Index lms_count) {
   return names;
 }
 
-void Sorter::sort() {
+template <class Symbol>
+void Sorter<Symbol>::sort() {
   for (Index i = 0; i < size_; ++i) ++counts_[text_[i]];
 
   // Order of the pieces between LMS positions.
@@ -211,12 +222,26 @@ void Sorter::sort() {
   induce_s<true>();
 }
 
+// Most texts have few different symbols, and of a copy in fewer bytes more lies in the cache.
+template <class Symbol>
+void sort_narrow(std::span<const std::uint32_t> text, Index alphabet, Index* sorted) {
+  LargeVector<Symbol> narrow(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) narrow[i] = static_cast<Symbol>(text[i]);
+  Sorter<Symbol>(narrow.data(), static_cast<Index>(text.size()), alphabet, sorted).sort();
+}
+
 }  // namespace
 
 void sort_suffixes(std::span<const std::uint32_t> text, std::uint32_t alphabet,
                    std::span<std::uint32_t> sorted) {
   if (text.empty()) return;
-  Sorter(text.data(), static_cast<Index>(text.size()), alphabet, sorted.data()).sort();
+  if (alphabet <= 1U << 8U) {
+    sort_narrow<std::uint8_t>(text, alphabet, sorted.data());
+  } else if (alphabet <= 1U << 16U) {
+    sort_narrow<std::uint16_t>(text, alphabet, sorted.data());
+  } else {
+    Sorter<Index>(text.data(), static_cast<Index>(text.size()), alphabet, sorted.data()).sort();
+  }
 }
 
 }  // namespace pasta::mine

@@ -7,8 +7,8 @@
 namespace pasta::mine {
 
 // Fills `sorted` (as long as `text`, at most 2^31 - 2) with the positions of the suffixes in
-// ascending order. Symbols are below `alphabet`. Linear time; 8 bytes a symbol of the alphabet
-// beside `sorted`, which is all the room that the recursion uses.
+// ascending order. Symbols are below `alphabet`. Linear time; beside `sorted`, 8 bytes a
+// symbol of the alphabet, and a copy of the text if its symbols fit into one or two bytes.
 void sort_suffixes(std::span<const std::uint32_t> text, std::uint32_t alphabet,
                    std::span<std::uint32_t> sorted);
 

@@ -12,10 +12,10 @@ constexpr std::uint32_t kAhead = 32;  // reads that jump through memory are aske
 // The neighbour before a suffix in sorted order shares at least one symbol less with it than the
 // neighbour of the suffix that begins one symbol earlier does with that; so, in the order of the
 // text, comparing goes on where it stopped.
-std::vector<std::uint32_t> shared_prefixes(std::span<const std::uint32_t> text,
+LargeVector<std::uint32_t> shared_prefixes(std::span<const std::uint32_t> text,
                                            std::span<const std::uint32_t> positions) {
   const auto size = static_cast<std::uint32_t>(text.size());
-  std::vector<std::uint32_t> by_position(size);  // first the neighbour, then what is shared with it
+  LargeVector<std::uint32_t> by_position(size);  // first the neighbour, then what is shared with it
   for (std::uint32_t row = 0; row < size; ++row) {
     if (row + kAhead < size) __builtin_prefetch(&by_position[positions[row + kAhead]], 1);
     by_position[positions[row]] = row == 0 ? size : positions[row - 1];
@@ -30,7 +30,7 @@ std::vector<std::uint32_t> shared_prefixes(std::span<const std::uint32_t> text,
     by_position[at] = shared;
     if (shared > 0) --shared;
   }
-  std::vector<std::uint32_t> lcp(size);
+  LargeVector<std::uint32_t> lcp(size);
   for (std::uint32_t row = 0; row < size; ++row) {
     if (row + kAhead < size) __builtin_prefetch(&by_position[positions[row + kAhead]]);
     lcp[row] = by_position[positions[row]];

@@ -32,8 +32,8 @@ class SuffixArray {
 
  private:
   Text text_;
-  std::vector<std::uint32_t> positions_;
-  std::vector<std::uint32_t> lcp_;
+  LargeVector<std::uint32_t> positions_;
+  LargeVector<std::uint32_t> lcp_;
 };
 
 }  // namespace pasta::mine

@@ -11,7 +11,7 @@ namespace {
 // Replaces every value by its rank among the distinct values, plus `offset`; returns those.
 // Positions that hold `separator`s are told by `starts`.
 std::vector<std::uint32_t> rank_by_table(std::span<const Symbols> lanes, std::uint32_t largest,
-                                         std::uint32_t offset, std::vector<std::uint32_t>& ranks) {
+                                         std::uint32_t offset, LargeVector<std::uint32_t>& ranks) {
   std::vector<std::uint32_t> rank_of(std::size_t{largest} + 1);
   for (const Symbols lane : lanes) {
     for (const std::uint32_t value : lane) rank_of[value] = 1;
@@ -31,8 +31,8 @@ std::vector<std::uint32_t> rank_by_table(std::span<const Symbols> lanes, std::ui
 
 // The same for values too large for a table: by radix sort of (value, position).
 std::vector<std::uint32_t> rank_by_sorting(std::span<const Symbols> lanes, std::uint32_t offset,
-                                           std::vector<std::uint32_t>& ranks) {
-  std::vector<std::uint64_t> keys;
+                                           LargeVector<std::uint32_t>& ranks) {
+  LargeVector<std::uint64_t> keys;
   keys.reserve(ranks.capacity());
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
     if (lane > 0) ranks.push_back(static_cast<std::uint32_t>(lane - 1));
@@ -42,7 +42,7 @@ std::vector<std::uint32_t> rank_by_sorting(std::span<const Symbols> lanes, std::
     }
   }
   constexpr unsigned kBits = 11;
-  std::vector<std::uint64_t> sorted(keys.size());
+  LargeVector<std::uint64_t> sorted(keys.size());
   for (unsigned shift = 32; shift < 64; shift += kBits) {
     std::array<std::uint32_t, 1U << kBits> place{};
     const auto digit = [shift](std::uint64_t key) { return key >> shift & ((1U << kBits) - 1); };

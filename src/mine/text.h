@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "mine/large_vector.h"
 #include "pasta/result.h"
 
 namespace pasta::mine {
@@ -49,7 +50,7 @@ class Text {
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t position) const;
 
  private:
-  std::vector<std::uint32_t> ranks_;
+  LargeVector<std::uint32_t> ranks_;
   std::vector<std::uint32_t> values_;  // ascending
   std::vector<std::uint32_t> starts_;
 };
