@@ -7,15 +7,9 @@ namespace pasta::cli {
 namespace {
 
 Result<int> run(const Settings& settings) {
-  auto reading = open_traces(settings);
-  if (!reading) return tl::unexpected(std::move(reading).error());
-  Session& session = reading->session;
-  auto writer = trace::make_text_writer(settings.output, {.overwrite = settings.force});
-  if (!writer) return tl::unexpected(std::move(writer).error());
-  session.add(std::move(*writer), true);
-  auto document = read_all(*reading, settings, true);
-  if (!document) return tl::unexpected(std::move(document).error());
-  return completeness(session, *document);
+  return record_all(settings, [&] {
+    return trace::make_text_writer(settings.output, {.overwrite = settings.force});
+  });
 }
 
 }  // namespace

@@ -25,15 +25,7 @@ Result<std::unique_ptr<Recorder>> make_writer(const Settings& settings) {
 }
 
 Result<int> run(const Settings& settings) {
-  auto reading = open_traces(settings);
-  if (!reading) return tl::unexpected(std::move(reading).error());
-  Session& session = reading->session;
-  auto writer = make_writer(settings);
-  if (!writer) return tl::unexpected(std::move(writer).error());
-  session.add(std::move(*writer), true);
-  auto document = read_all(*reading, settings, true);
-  if (!document) return tl::unexpected(std::move(document).error());
-  return completeness(session, *document);
+  return record_all(settings, [&] { return make_writer(settings); });
 }
 
 }  // namespace

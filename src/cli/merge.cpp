@@ -13,15 +13,9 @@ Result<int> run(const Settings& settings) {
     return fail(ErrorCode::kUsage,
                 "a .pasta file is no text for a terminal; give -o FILE, such as -o job.pasta");
   }
-  auto reading = open_traces(settings);
-  if (!reading) return tl::unexpected(std::move(reading).error());
-  Session& session = reading->session;
-  auto writer = trace::make_pasta_writer(settings.output, {.overwrite = settings.force});
-  if (!writer) return tl::unexpected(std::move(writer).error());
-  session.add(std::move(*writer));
-  auto document = read_all(*reading, settings, true);
-  if (!document) return tl::unexpected(std::move(document).error());
-  return completeness(session, *document);
+  return record_all(settings, [&] {
+    return trace::make_pasta_writer(settings.output, {.overwrite = settings.force});
+  });
 }
 
 }  // namespace

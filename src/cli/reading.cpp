@@ -79,6 +79,18 @@ Result<Document> read_all(Reading& reading, const Settings& settings, bool print
   return document;
 }
 
+Result<int> record_all(const Settings& settings,
+                       const std::function<Result<std::unique_ptr<Recorder>>()>& make) {
+  auto reading = open_traces(settings);
+  if (!reading) return tl::unexpected(std::move(reading).error());
+  auto recorder = make();
+  if (!recorder) return tl::unexpected(std::move(recorder).error());
+  reading->session.add(std::move(*recorder), true);
+  auto document = read_all(*reading, settings, true);
+  if (!document) return tl::unexpected(std::move(document).error());
+  return completeness(reading->session, *document);
+}
+
 int completeness(const Session& session, const Document& document) {
   return session.worst() < Severity::kAltered ? kComplete : completeness(document);
 }

@@ -1,11 +1,13 @@
 // What all verbs that read traces do alike.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "cli/verb.h"
 #include "pasta/adapter.h"
+#include "pasta/recorder.h"
 #include "pasta/session.h"
 
 namespace pasta::cli {
@@ -24,6 +26,11 @@ Result<Reading> open_traces(const Settings& settings);
 // `printed_meanwhile` and go to it. What stops a source is said, and the answer is about what was
 // read before; in strict mode it is the error.
 Result<Document> read_all(Reading& reading, const Settings& settings, bool printed_meanwhile);
+
+// Reads all operands into one recorder, which gets what passes the settings' filter, and is made
+// once the operands are known to be readable. Returns completeness().
+Result<int> record_all(const Settings& settings,
+                       const std::function<Result<std::unique_ptr<Recorder>>()>& make);
 
 // kIncomplete, and a line that says why, when something was dropped or altered; else kComplete.
 int completeness(const Session& session, const Document& document);
