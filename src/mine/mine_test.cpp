@@ -152,7 +152,9 @@ TEST(Repeats, AreThoseOfBruteForce) {
     std::size_t nodes = 0;
     std::size_t maximal = 0;
     std::size_t supermaximal = 0;
-    for (const auto& [string, at] : expected) {
+    for (const auto& entry : expected) {
+      const String& string = entry.first;
+      const auto& at = entry.second;
       const auto length = static_cast<std::uint32_t>(string.size());
       const bool right_maximal = !reference::extends(s, at, length, false);
       const bool left_maximal = !reference::extends(s, at, length, true);

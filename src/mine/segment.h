@@ -40,7 +40,7 @@ struct Segmentation {
 // rest of the pattern had been outside).
 //
 // Wraparound dynamic programming (Myers and Miller, "Approximate matching of regular expressions",
-// 1989; Fischer, Landau, Schmidt, Sokol, "Identifying periodic occurrences of a template with
+// 1989; Fischer, Landau, Schmidt, Sellers, "Identifying periodic occurrences of a template with
 // applications to protein structure", 1992), of which only states within `beam` of the best are
 // kept. O(n beam) time, much less where the string follows the pattern; O(copies + beam) memory,
 // and for the first symbols O(pattern). The answer is the best one if that never falls behind by

@@ -224,10 +224,10 @@ void Sorter<Symbol>::sort() {
 
 // Most texts have few different symbols, and of a copy in fewer bytes more lies in the cache.
 template <class Symbol>
-void sort_narrow(std::span<const std::uint32_t> text, Index alphabet, Index* sorted) {
+void sort_narrow(std::span<const std::uint32_t> text, Index alphabet, std::span<Index> sorted) {
   LargeVector<Symbol> narrow(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) narrow[i] = static_cast<Symbol>(text[i]);
-  Sorter<Symbol>(narrow.data(), static_cast<Index>(text.size()), alphabet, sorted).sort();
+  Sorter<Symbol>(narrow.data(), static_cast<Index>(text.size()), alphabet, sorted.data()).sort();
 }
 
 }  // namespace
@@ -236,9 +236,9 @@ void sort_suffixes(std::span<const std::uint32_t> text, std::uint32_t alphabet,
                    std::span<std::uint32_t> sorted) {
   if (text.empty()) return;
   if (alphabet <= 1U << 8U) {
-    sort_narrow<std::uint8_t>(text, alphabet, sorted.data());
+    sort_narrow<std::uint8_t>(text, alphabet, sorted);
   } else if (alphabet <= 1U << 16U) {
-    sort_narrow<std::uint16_t>(text, alphabet, sorted.data());
+    sort_narrow<std::uint16_t>(text, alphabet, sorted);
   } else {
     Sorter<Index>(text.data(), static_cast<Index>(text.size()), alphabet, sorted.data()).sort();
   }
