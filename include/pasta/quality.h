@@ -61,6 +61,10 @@ enum class Reason : std::uint16_t {
   kClockUnaligned,  // times that cannot be compared with those of the other sources
   kFlowNotKept,     // an arrow of a kind that PASTA has no use for
   kRankUnknown,     // a trace of a distributed framework that does not say its rank
+  // What the collector left out, or said itself.
+  kNotRecorded,       // a kind of record that the source has no place for
+  kNotKept,           // records of a kind that PASTA has none for
+  kCollectorWarning,  // a message of the collector
   kCount,
 };
 

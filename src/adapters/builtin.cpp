@@ -8,6 +8,7 @@
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
 #include "adapters/nvprof_sqlite/nvprof_sqlite.h"
+#include "adapters/nsys_sqlite/nsys_sqlite.h"
 #include "adapters/pasta_file/pasta_file.h"
 #include "adapters/rocpd/rocpd.h"
 #include "adapters/rocprof_v1/rocprof_v1.h"
@@ -33,6 +34,7 @@ std::span<const ReaderEntry> builtin_readers() {
       ReaderEntry{adapters::nvprof_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::rocprofv3_json::kInfo, adapters::rocprofv3_json::sniff,
                   adapters::rocprofv3_json::open},
+      ReaderEntry{adapters::nsys_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{.info = adapters::kineto_json::kInfo,
                   .sniff = adapters::kineto_json::sniff,
                   .open = adapters::kineto_json::open,
@@ -48,6 +50,7 @@ std::span<const adapters::SqliteFamily> adapters::sqlite_families() {
       SqliteFamily{rpd::kInfo, rpd::recognise, rpd::open},
       SqliteFamily{rocprof_v1::kInfo, rocprof_v1::recognise, rocprof_v1::open},
       SqliteFamily{nvprof_sqlite::kInfo, nvprof_sqlite::recognise, nvprof_sqlite::open},
+      SqliteFamily{nsys_sqlite::kInfo, nsys_sqlite::recognise, nsys_sqlite::open},
   };
   return kFamilies;
 }

@@ -18,9 +18,6 @@ struct Magic {
 };
 
 constexpr Magic kMagics[] = {
-    {"SQLite format 3\0"sv, 0,
-     "an SQLite database (such as Nsight Systems, rocpd or nvprof write): reading these is planned "
-     "and not there yet"},
     {"NVIDIA Tegra Profiler Report"sv, 0,
      "an Nsight Systems report (.nsys-rep), whose format is not public: export it with "
      "`nsys export --type sqlite FILE`"},

@@ -149,6 +149,12 @@ Result<bool> Statement::step() {
   }
 }
 
+void Statement::restart(std::int64_t value) {
+  sqlite3_reset(handle_);
+  sqlite3_bind_int64(handle_, 1, value);
+  rows_ = 0;
+}
+
 Type Statement::type(int column) const {
   switch (sqlite3_column_type(handle_, column)) {
     case SQLITE_INTEGER:

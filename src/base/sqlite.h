@@ -31,6 +31,9 @@ class Statement {
   // rows came before, which were good.
   Result<bool> step();
 
+  // Starts over, with `value` for the query's one parameter ("?").
+  void restart(std::int64_t value);
+
   [[nodiscard]] Type type(int column) const;
   [[nodiscard]] bool null(int column) const { return type(column) == Type::kNull; }
   // The value as a whole number, where it is one exactly: an integer, a real without fraction, or

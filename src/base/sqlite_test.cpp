@@ -96,6 +96,12 @@ TEST_F(SqliteTest, ReadsTheColumnsThereAre) {
   EXPECT_EQ(rows->type(1), Type::kNull);
   EXPECT_EQ(rows->text(1), "");
   EXPECT_FALSE(*rows->step());
+  rows = database->select("names", kColumns, "WHERE id = ?");
+  for (const int id : {2, 1}) {
+    rows->restart(id);
+    ASSERT_TRUE(*rows->step());
+    EXPECT_EQ(rows->integer(2), id);
+  }
   EXPECT_EQ(database->select("gone", kColumns).error().code, ErrorCode::kNotFound);
 }
 

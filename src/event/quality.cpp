@@ -68,6 +68,11 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "an arrow that links neither a launch nor a backward pass; not kept"},
     {Reason::kRankUnknown, "rank_unknown", kNote,
      "the trace does not say which rank of a job it is of; it counts as rank 0"},
+    {Reason::kNotRecorded, "not_recorded", kNote,
+     "something that was not recorded: what is counted of it is unknown, not 0"},
+    {Reason::kNotKept, "not_kept", kNote, "records of a kind that no tool here uses; not kept"},
+    {Reason::kCollectorWarning, "collector_warning", kNote,
+     "a warning that the collector wrote into the trace"},
 }};
 
 constexpr bool in_order() {
