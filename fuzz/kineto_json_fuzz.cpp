@@ -2,43 +2,13 @@
 // pushed keeps the order and the ids that the stream promises.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
+#include <utility>
 
 #include "adapters/kineto_json/kineto_json.h"
 #include "base/input.h"
+#include "checking_sink.h"
 #include "pasta/adapter.h"
-
-namespace {
-
-class CheckingSink final : public pasta::EventSink {
- public:
-  pasta::Dictionary& dictionary() override { return dictionary_; }
-  void describe(const pasta::SourceInfo&) override { described_ = true; }
-  void push(std::span<const pasta::Event> events) override {
-    if (!described_) std::abort();
-    for (const pasta::Event& event : events) {
-      if (event.end_ns < last_end_ns_ || event.end_ns < event.start_ns) std::abort();
-      if (event.lane.value >= dictionary_.lane_count()) std::abort();
-      if (event.name.value >= dictionary_.string_count()) std::abort();
-      if (event.scope.value >= dictionary_.frame_count()) std::abort();
-      if (event.untimed() != (event.end_ns == pasta::kNoTime)) std::abort();
-      last_end_ns_ = event.end_ns;
-    }
-  }
-  void push(pasta::Event event, std::span<const std::byte>) override { push({&event, 1}); }
-  void advance(std::int64_t) override {}
-  void report(const pasta::Problem& problem) override {
-    if (problem.count == 0) std::abort();
-  }
-
- private:
-  pasta::Dictionary dictionary_;
-  bool described_ = false;
-  std::int64_t last_end_ns_ = pasta::kNoTime;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
@@ -49,14 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     input.stream = pasta::base::memory_stream(bytes);
     auto adapter = pasta::adapters::kineto_json::open(std::move(input));
     if (!adapter) return 0;
-    CheckingSink sink;
-    pasta::Plan plan;
-    plan.strict = strict;
-    if (!(*adapter)->start(plan, sink)) continue;
-    for (;;) {
-      auto more = (*adapter)->pump();
-      if (!more || !*more) break;
-    }
+    pasta::fuzz::drain(**adapter, strict);
   }
   return 0;
 }

@@ -20,8 +20,9 @@ constexpr std::size_t kHostBatch = 8192;
 constexpr std::size_t kAhead = 16;        // events between fetching a launch's entry and using it
 constexpr std::size_t kPushBatch = 2048;  // 128 KiB: stays in the second-level cache
 
-// What a launch can have caused, besides waits.
-constexpr KindSet kLinkable = kDeviceWork | KindSet(Kind::kSync);
+// What a launch can have caused, besides waits and, where a source knows the call but not the
+// thread, allocations.
+constexpr KindSet kLinkable = kDeviceWork | Kind::kSync | Kind::kAlloc | KindSet(Kind::kFree);
 
 trace::SortedRuns::Options half(const Assembler::Options& options) {
   return {.memory_budget_bytes = options.memory_budget_bytes / 2, .scratch = options.scratch};
@@ -231,7 +232,10 @@ void Assembler::Impl::link(Event& event) {
   event.scope = {};
   const bool work = kDeviceWork.has(event.kind);
   if (event.correlation == 0) {
-    if (work) problems.add(Reason::kNoCorrelation, [&] { return where(event); });
+    // Nobody launches a migration of unified memory.
+    const bool migration = event.kind == Kind::kCopy &&
+                           event.detail == static_cast<std::uint16_t>(CopyDirection::kMigration);
+    if (work && !migration) problems.add(Reason::kNoCorrelation, [&] { return where(event); });
     return;
   }
   const FrameMap::Entry* launch = from.find(event.correlation);

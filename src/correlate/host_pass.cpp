@@ -78,6 +78,8 @@ void HostPass::place_event(Event& event) {
     }
     return;
   }
+  // Tied to an id and not to the thread: it need not nest, and is in no path.
+  if ((event.flags & kAnnotation) != 0) return;
   lane.open.close(event.start_ns);
   const std::uint32_t outer = lane.open.held_by(event.end_ns);
   if (outer != lane.open.newest()) {

@@ -297,7 +297,8 @@ bool recognise(const Database& database) {
   return std::any_of(tables.begin(), tables.end(), [](const Table& table) {
     const string_view name = table.name;
     return name.starts_with("CUPTI_ACTIVITY_KIND_") || name.starts_with("TARGET_INFO_") ||
-           name.starts_with("MPI_") || name == "NVTX_EVENTS" || name == "OSRT_API";
+           name.starts_with("CUDA_") || name.starts_with("MPI_") || name == "NVTX_EVENTS" ||
+           name == "OSRT_API";
   });
 }
 

@@ -122,7 +122,9 @@ enum Usage {
   kUsageOperation,
   kUsageCorrelation,
   kUsagePool,
-  kUsageImportedPool
+  kUsageImportedPool,
+  kUsagePoolSize,
+  kUsagePoolUsed
 };
 constexpr string_view kUsage[] = {"start",
                                   "globalPid",
@@ -133,7 +135,9 @@ constexpr string_view kUsage[] = {"start",
                                   "memoryOperationType",
                                   "correlationId",
                                   "localMemoryPoolAddress",
-                                  "importedMemoryPoolAddress"};
+                                  "importedMemoryPoolAddress",
+                                  "localMemoryPoolSize",
+                                  "localMemoryPoolUtilizedSize"};
 
 enum CpuFault { kCpuFaultAt, kCpuFaultPid, kCpuFaultAddress, kCpuFaultFunction };
 constexpr string_view kCpuFault[] = {"start", "globalPid", "address", "CpuInstruction"};
@@ -663,7 +667,24 @@ Status RowTaker::take_memory(const Statement& row) {
                   .address = static_cast<std::uint64_t>(number(row, kUsageAddress).value_or(0)),
                   .device = host ? DeviceId{} : places_.device(pid, ordinal),
                   .pool = pool};
-  return add(event);
+  PASTA_TRY(add(event));
+  // What the pool held after it.
+  for (const auto& [column, what] :
+       {std::pair(kUsagePoolSize, "size"), std::pair(kUsagePoolUsed, "used")}) {
+    const auto value = number(row, column);
+    if (!value || !pool || event.untimed()) continue;
+    Event counter{};
+    counter.kind = Kind::kCounter;
+    counter.lane = event.lane;
+    counter.start_ns = counter.end_ns = event.start_ns;
+    counter.name = dictionary_.string(fmt::format("{} {}", dictionary_.text(pool), what));
+    counter.counter = {.value = static_cast<double>(*value),
+                       .unit = dictionary_.string("bytes"),
+                       .device = event.memory.device,
+                       .reserved = 0};
+    PASTA_TRY(add(counter));
+  }
+  return {};
 }
 
 Status RowTaker::take_cpu_fault(const Statement& row) {
