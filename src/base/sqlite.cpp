@@ -155,8 +155,12 @@ void Statement::restart(std::int64_t value) {
   rows_ = 0;
 }
 
+// A value may be used like this only because the connection has no lock: nobody else can change it.
+sqlite3_value* Statement::value(int column) const { return sqlite3_column_value(handle_, column); }
+
 Type Statement::type(int column) const {
-  switch (sqlite3_column_type(handle_, column)) {
+  if (!has(column)) return Type::kNull;
+  switch (sqlite3_value_type(value(column))) {
     case SQLITE_INTEGER:
       return Type::kInteger;
     case SQLITE_FLOAT:
@@ -171,21 +175,22 @@ Type Statement::type(int column) const {
 }
 
 std::optional<std::int64_t> Statement::integer(int column) const {
-  sqlite3_value* const cell = sqlite3_column_value(handle_, column);  // found once
-  switch (sqlite3_value_type(cell)) {
+  if (!has(column)) return std::nullopt;
+  sqlite3_value* const from = value(column);
+  switch (sqlite3_value_type(from)) {
     case SQLITE_INTEGER:
-      return sqlite3_value_int64(cell);
+      return sqlite3_value_int64(from);
     case SQLITE_FLOAT: {
-      const double value = sqlite3_value_double(cell);
-      if (!(value >= -0x1p63 && value < 0x1p63)) return std::nullopt;
-      const auto whole = static_cast<std::int64_t>(value);
-      if (static_cast<double>(whole) != value) return std::nullopt;
+      const double real = sqlite3_value_double(from);
+      if (!(real >= -0x1p63 && real < 0x1p63)) return std::nullopt;
+      const auto whole = static_cast<std::int64_t>(real);
+      if (static_cast<double>(whole) != real) return std::nullopt;
       return whole;
     }
     case SQLITE_TEXT: {
-      std::int64_t value = 0;
-      if (parse_decimal(text(column), 0, value) != DecimalStatus::kExact) return std::nullopt;
-      return value;
+      std::int64_t whole = 0;
+      if (parse_decimal(text(column), 0, whole) != DecimalStatus::kExact) return std::nullopt;
+      return whole;
     }
     default:
       return std::nullopt;
@@ -193,14 +198,16 @@ std::optional<std::int64_t> Statement::integer(int column) const {
 }
 
 std::optional<double> Statement::real(int column) const {
-  switch (sqlite3_column_type(handle_, column)) {
+  if (!has(column)) return std::nullopt;
+  sqlite3_value* const from = value(column);
+  switch (sqlite3_value_type(from)) {
     case SQLITE_INTEGER:
     case SQLITE_FLOAT:
-      return sqlite3_column_double(handle_, column);
+      return sqlite3_value_double(from);
     case SQLITE_TEXT: {
-      double value = 0;
-      if (!parse_double(text(column), value)) return std::nullopt;
-      return value;
+      double number = 0;
+      if (!parse_double(text(column), number)) return std::nullopt;
+      return number;
     }
     default:
       return std::nullopt;
@@ -208,11 +215,12 @@ std::optional<double> Statement::real(int column) const {
 }
 
 std::string_view Statement::text(int column) const {
-  sqlite3_value* const cell = sqlite3_column_value(handle_, column);
-  const int type = sqlite3_value_type(cell);
+  if (!has(column)) return {};
+  sqlite3_value* const from = value(column);
+  const int type = sqlite3_value_type(from);
   if (type != SQLITE_TEXT && type != SQLITE_BLOB) return {};
-  const void* const bytes = sqlite3_value_blob(cell);
-  return {static_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_value_bytes(cell))};
+  const void* const bytes = sqlite3_value_blob(from);
+  return {static_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_value_bytes(from))};
 }
 
 // --- database

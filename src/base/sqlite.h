@@ -14,6 +14,7 @@
 #include "pasta/result.h"
 
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 namespace pasta::base::sqlite {
 
@@ -51,6 +52,7 @@ class Statement {
  private:
   friend class Database;
   Statement() = default;
+  [[nodiscard]] sqlite3_value* value(int column) const;
 
   sqlite3_stmt* handle_ = nullptr;
   std::vector<bool> present_;

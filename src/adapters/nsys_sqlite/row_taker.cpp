@@ -222,7 +222,7 @@ Status RowTaker::add(Event& event) {
 
 std::optional<std::int64_t> RowTaker::number(const Statement& row, int column) {
   const auto value = row.integer(column);
-  if (!value && !row.null(column)) {
+  if (!value && row.has(column) && !row.null(column)) {
     problems_.add(Reason::kUnreadableNumber,
                   [&] { return fmt::format("{}, row {}: column {}", table_, row_, column); });
   }
