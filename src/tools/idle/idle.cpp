@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string>
@@ -287,7 +289,7 @@ class Idle : public Tool {
     std::sort_heap(gaps.begin(), gaps.end(), longer);
 
     Report report{.tool = "idle", .title = "Idle time", .parts = {}};
-    for (const DeviceIdle& device : devices) add_finding(device, dictionary, report);
+    add_findings(devices, dictionary, report);
     if (devices_.empty()) report.parts.emplace_back(no_device_work());
     report.parts.emplace_back(causes_table(devices));
     report.parts.emplace_back(gaps_table(gaps, devices, context));
@@ -456,11 +458,35 @@ class Idle : public Tool {
     }
   }
 
-  void add_finding(const DeviceIdle& device, const Dictionary& dictionary, Report& report) const {
+  static double idle_part(const DeviceIdle& device) {
+    const std::int64_t span = device.work->span();
+    return span == 0 ? 0 : static_cast<double>(sum(device.causes)) / static_cast<double>(span);
+  }
+
+  // One finding for each cause that is the main one somewhere: about the device that idled most,
+  // with how many others did for the same reason.
+  void add_findings(std::span<const DeviceIdle> devices, const Dictionary& dictionary,
+                    Report& report) const {
+    std::array<std::vector<const DeviceIdle*>, kIdleCauseCount> alike;
+    for (const DeviceIdle& device : devices) {
+      if (device.work->work < kEnoughWork || idle_part(device) < kWorthSaying) continue;
+      alike[largest(device.causes)].push_back(&device);
+    }
+    std::vector<Finding> findings;
+    for (std::vector<const DeviceIdle*>& group : alike) {
+      if (group.empty()) continue;
+      std::ranges::stable_sort(group, std::greater<>(), [](auto* one) { return idle_part(*one); });
+      findings.push_back(finding_of(group, dictionary));
+    }
+    std::ranges::stable_sort(findings, std::greater<>(), &Finding::share);
+    std::ranges::move(findings, std::back_inserter(report.parts));
+  }
+
+  // Devices with the same main cause, the one that idled most first.
+  Finding finding_of(std::span<const DeviceIdle* const> group, const Dictionary& dictionary) const {
+    const DeviceIdle& device = *group.front();
     const std::int64_t span = device.work->span(), idle = sum(device.causes);
-    if (device.work->work < kEnoughWork || span == 0) return;
-    const double part = static_cast<double>(idle) / static_cast<double>(span);
-    if (part < kWorthSaying) return;
+    const double part = idle_part(device);
     const std::size_t main = largest(device.causes);
     const IdleCauseInfo& cause = idle_cause_info(static_cast<IdleCause>(main));
     const double main_part = static_cast<double>(device.causes[main]) / static_cast<double>(idle);
@@ -484,18 +510,29 @@ class Idle : public Tool {
                           base::format_share(gap_part),
                           host ? fmt::format(", with the host in {}", dictionary.text(host)) : "");
     }
-    report.parts.emplace_back(
-        Finding{.id = "device-idle",
-                .level = part >= kSevere ? Finding::Level::kProblem : Finding::Level::kWarning,
-                .text = std::move(text),
-                .share = part,
-                .of = "the device's span",
-                .evidence = {{"device", text_or_unknown(device.label)},
-                             {"cause", std::string(cause.id)},
-                             {"cause_share_of_idle", main_part, Unit::kShare},
-                             {"share_after_wait", after_wait, Unit::kShare},
-                             {"longest_gap_share", gap_part, Unit::kShare}},
-                .advice = std::string(cause.advice)});
+    if (group.size() == 2) {
+      text += fmt::format(" So did device {} for {} of its span.", group.back()->label,
+                          base::format_share(idle_part(*group.back())));
+    } else if (group.size() > 2) {
+      text += fmt::format(" So did {} other devices, for {} to {} of their spans.",
+                          group.size() - 1, base::format_share(idle_part(*group.back())),
+                          base::format_share(idle_part(*group[1])));
+    }
+    Finding finding{.id = "device-idle",
+                    .level = part >= kSevere ? Finding::Level::kProblem : Finding::Level::kWarning,
+                    .text = std::move(text),
+                    .share = part,
+                    .of = "the device's span",
+                    .evidence = {{"device", text_or_unknown(device.label)},
+                                 {"cause", std::string(cause.id)},
+                                 {"cause_share_of_idle", main_part, Unit::kShare},
+                                 {"share_after_wait", after_wait, Unit::kShare},
+                                 {"longest_gap_share", gap_part, Unit::kShare}},
+                    .advice = std::string(cause.advice)};
+    if (group.size() > 1) {
+      finding.evidence.emplace_back("devices", static_cast<std::int64_t>(group.size()));
+    }
+    return finding;
   }
 
   static Finding no_device_work() {

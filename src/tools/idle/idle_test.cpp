@@ -278,6 +278,24 @@ TEST(Idle, FindingNeedsEnoughWorkAndEnoughIdleTime) {
   EXPECT_NEAR(bad.share, 0.895, 0.001);
 }
 
+TEST(Idle, DevicesThatIdleForTheSameReasonAreOneFinding) {
+  Trace trace;
+  for (int device = 0; device < 3; ++device) {
+    for (int i = 0; i < 20; ++i) {
+      trace.kernel(trace.queue(device), "k", i * 100, i * 100 + 10 + device * 20);
+    }
+  }
+  const Report report = trace.report(kIdle).value();
+  const auto findings = std::ranges::count_if(
+      report.parts, [](const Part& part) { return std::holds_alternative<Finding>(part); });
+  EXPECT_EQ(findings, 1);
+  const Finding found = finding(report, "device-idle");
+  EXPECT_NEAR(found.share, 0.895, 0.001);
+  EXPECT_NE(found.text.find("2 other devices, for 48.7 % to 68.9 % of their spans"),
+            std::string::npos)
+      << found.text;
+}
+
 // Whatever the trace: causes and stream waits add up to what summary says.
 TEST(Idle, PartsAddUpOnRandomTraces) {
   std::mt19937 random(5);
