@@ -152,4 +152,23 @@ IntervalSet unite(const IntervalSet& a, const IntervalSet& b) {
   return result;
 }
 
+IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
+  IntervalSet result;
+  IntervalSet::Reader read_a(a), read_b(b);
+  Interval keep, cut;
+  bool more_cuts = read_b.next(cut);
+  while (read_a.next(keep)) {
+    while (more_cuts && cut.end <= keep.begin) more_cuts = read_b.next(cut);
+    std::int64_t at = keep.begin;
+    while (more_cuts && cut.begin < keep.end) {
+      result.add(at, cut.begin);
+      at = cut.end;
+      if (cut.end > keep.end) break;  // it may cut the next piece, too
+      more_cuts = read_b.next(cut);
+    }
+    result.add(at, keep.end);
+  }
+  return result;
+}
+
 }  // namespace pasta::stats

@@ -63,5 +63,7 @@ class IntervalSet {
 // Length of the intersection of two sets, at most the largest int64.
 std::int64_t intersection_length(const IntervalSet& a, const IntervalSet& b);
 IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
+// What is in `a` and not in `b`.
+IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
 
 }  // namespace pasta::stats

@@ -1,5 +1,6 @@
 // Every tool of the program: adding one touches its own folder and this list.
 #include "pasta/tool.h"
+#include "tools/diagnose/diagnose.h"
 #include "tools/idle/idle.h"
 #include "tools/iterations/iterations.h"
 #include "tools/kernels/kernels.h"
@@ -13,8 +14,8 @@ namespace pasta {
 
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
-      tools::kSummary, tools::kKernels,  tools::kOperators, tools::kOverlap,
-      tools::kIdle,    tools::kLaunches, tools::kMemory,    tools::kIterations,
+      tools::kSummary,  tools::kKernels, tools::kOperators,  tools::kOverlap,  tools::kIdle,
+      tools::kLaunches, tools::kMemory,  tools::kIterations, tools::kDiagnose,
   };
   return kTools;
 }

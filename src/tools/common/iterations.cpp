@@ -440,7 +440,11 @@ struct Iterations::Impl {
   void take_marks(const ProcessWork& of, IterationMarks found, IterationRun& run) const;
 
   MarksUse marks;
-  Memo<LaneId, std::uint32_t> process_of;
+  // Gives the marks of host processes to the process to which the work of their calls counts.
+  void bring_marks_to_work();
+
+  Memo<LaneId, ProcessId> process_of;
+  std::map<ProcessId, ProcessId> called_as;
   std::map<ProcessId, ProcessWork> work;
   std::vector<ProcessWork*> by_process;
   std::vector<IterationRun> runs;
@@ -456,11 +460,13 @@ Iterations& Iterations::operator=(Iterations&&) noexcept = default;
 std::span<const IterationRun> Iterations::runs() const { return impl_->runs; }
 
 void Iterations::Impl::add(const Event& event, const Dictionary& dictionary) {
-  const std::uint32_t process =
-      process_of.get(event.lane, [&] { return dictionary.lane(event.lane).process.value; });
-  if (process >= by_process.size()) by_process.resize(std::size_t{process} + 1);
-  ProcessWork*& of = by_process[process];
-  if (of == nullptr) of = &work[ProcessId{process}];
+  const ProcessId lane_process =
+      process_of.get(event.lane, [&] { return dictionary.lane(event.lane).process; });
+  const ProcessId process = program_of(event, lane_process);
+  if (event.kind == Kind::kApi && process != lane_process) called_as[lane_process] = process;
+  if (process.value >= by_process.size()) by_process.resize(std::size_t{process.value} + 1);
+  ProcessWork*& of = by_process[process.value];
+  if (of == nullptr) of = &work[process];
   switch (event.kind) {
     case Kind::kApi:
       of->log.add_call(event);
@@ -485,7 +491,18 @@ void Iterations::consume(std::span<const Event> events, const Context& context) 
   for (const Event& event : events) impl_->add(event, context.dictionary());
 }
 
+void Iterations::Impl::bring_marks_to_work() {
+  for (const auto& [host, program] : called_as) {
+    const auto from = work.find(host);
+    const auto to = work.find(program);
+    if (from == work.end() || to == work.end() || from->second.log.size() > 0) continue;
+    to->second.marks.take(from->second.marks);
+    to->second.lost += std::exchange(from->second.lost, 0);
+  }
+}
+
 void Iterations::finish(const Context&) {
+  impl_->bring_marks_to_work();
   for (auto& [process, work] : impl_->work) {
     work.log.close();
     IterationRun run{.process = process, .marks = {}, .abstained = {}, .list = {}};
@@ -500,7 +517,8 @@ void Iterations::finish(const Context&) {
 }
 
 std::optional<IterationMember> Iterations::member(const Event& work) const {
-  const std::uint32_t process = impl_->process_of.get(work.lane, [] { return std::uint32_t{0}; });
+  const ProcessId of_lane = impl_->process_of.get(work.lane, [] { return ProcessId{}; });
+  const std::uint32_t process = program_of(work, of_lane).value;
   const std::uint32_t run = process < impl_->run_of.size() ? impl_->run_of[process] : 0;
   if (run == 0 || work.untimed()) return std::nullopt;
   const std::uint64_t key = impl_->by_process[process]->log.key_of(work);

@@ -89,6 +89,13 @@ struct IterationMember {
   bool operator==(const IterationMember&) const = default;
 };
 
+// The process to which an event of a trace counts. Where a source does not say whose a queue is,
+// its correlations still say which work belongs to which calls.
+inline ProcessId program_of(const Event& event, ProcessId of_lane) {
+  const bool launches = event.kind == Kind::kApi || kDeviceWork.has(event.kind);
+  return launches && event.correlation != 0 ? correlation_process(event.correlation) : of_lane;
+}
+
 // Fed with all events of a trace of kIterationKinds, in the order in which a tool gets them.
 class Iterations {
  public:

@@ -3,31 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <string>
-#include <unordered_map>
 
 #include "base/units.h"
 #include "stats/interval_set.h"
-#include "tools/common/api_role.h"
 #include "tools/common/demangle.h"
+#include "tools/common/host_activity.h"
 #include "tools/common/idle_cause.h"
+#include "tools/common/idle_time.h"
+#include "tools/common/longest.h"
 #include "tools/common/memo.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
-#include "tools/idle/host_activity.h"
-#include "tools/idle/longest.h"
 
 namespace pasta::tools {
 namespace {
 
-using idle::HostActivity;
-using idle::HostLevels;
-using idle::Longest;
 using stats::Interval;
 using stats::IntervalSet;
 
@@ -40,18 +35,6 @@ constexpr std::size_t kKnownGaps = 4096;
 constexpr double kWorthSaying = 0.15;
 constexpr double kSevere = 0.5;
 constexpr std::int64_t kEnoughWork = 10;
-
-using CauseTimes = std::array<std::int64_t, kIdleCauseCount>;
-
-std::int64_t sum(const CauseTimes& times) {
-  std::int64_t total = 0;
-  for (const std::int64_t time : times) total = add_saturated(total, time);
-  return total;
-}
-
-std::size_t largest(const CauseTimes& times) {
-  return static_cast<std::size_t>(std::max_element(times.begin(), times.end()) - times.begin());
-}
 
 Cell share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? Cell(static_cast<double>(part) / static_cast<double>(whole)) : Cell();
@@ -79,9 +62,7 @@ struct DeviceWork {
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
   Longest<EndedGap> gaps{kKnownGaps};
-  // When launched work waited to start; also some of the time in which the device worked.
-  IntervalSet waiting;
-  std::int64_t last_wait_ns = std::numeric_limits<std::int64_t>::min();
+  WaitingWork waiting;
 
   // In order of end.
   void add(const Event& event, Queue& queue) {
@@ -92,13 +73,6 @@ struct DeviceWork {
     queue.first_ns = std::min(queue.first_ns, event.start_ns);
     queue.last_ns = std::max(queue.last_ns, event.end_ns);
     queue.busy.add(event.start_ns, event.end_ns);
-  }
-  // Work of which the launch call returned at `launched_ns`, before the work started.
-  void add_wait(const Event& event, std::int64_t launched_ns) {
-    // Work comes in order of its end, the set wants an order of starts. Where work that came before
-    // started later, this one was running then, and the set may say anything.
-    last_wait_ns = std::max(last_wait_ns, event.start_ns);
-    waiting.add(launched_ns, last_wait_ns);
   }
   [[nodiscard]] std::int64_t span() const { return distance_saturated(first_ns, last_ns); }
   [[nodiscard]] IntervalSet busy() const {
@@ -144,72 +118,6 @@ bool longer(const Gap& a, const Gap& b) {
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.device < b.device;
 }
 
-// Whether a set covers moments that ascend.
-class Coverage {
- public:
-  explicit Coverage(const IntervalSet& set) : reader_(set) { more_ = reader_.next(piece_); }
-  bool covers(std::int64_t now) {
-    while (more_ && piece_.end <= now) more_ = reader_.next(piece_);
-    return more_ && piece_.begin <= now;
-  }
-
- private:
-  IntervalSet::Reader reader_;
-  Interval piece_;
-  bool more_ = false;
-};
-
-// Splits ascending, disjoint stretches of time by what the host did.
-class Splitter {
- public:
-  explicit Splitter(const HostLevels& host) : any_host_(host.any_host) {
-    for (const HostLevels::Level& level : host.levels) cursors_.emplace_back(level);
-  }
-
-  CauseTimes split(std::int64_t begin, std::int64_t end) {
-    CauseTimes times{};
-    for (std::int64_t now = begin; now < end;) {
-      std::int64_t until = end;
-      IdleCause cause = any_host_ ? IdleCause::kUnknown : IdleCause::kNoHostThread;
-      for (Cursor& cursor : cursors_) {
-        while (cursor.more && cursor.piece.end <= now) cursor.next();
-        if (!cursor.more) continue;
-        if (cursor.piece.begin <= now) {
-          cause = cursor.cause;
-          until = std::min(until, cursor.piece.end);
-          break;
-        }
-        until = std::min(until, cursor.piece.begin);
-      }
-      std::int64_t& time = times[static_cast<std::size_t>(cause)];
-      time = add_saturated(time, distance_saturated(now, until));
-      now = until;
-    }
-    return times;
-  }
-
-  // Whether the host waits for the device at a moment; moments ascend together with split().
-  [[nodiscard]] bool waits_at(std::int64_t now) {
-    Cursor& cursor = cursors_.front();
-    while (cursor.more && cursor.piece.end <= now) cursor.next();
-    return cursor.more && cursor.piece.begin <= now;
-  }
-
- private:
-  struct Cursor {
-    explicit Cursor(const HostLevels::Level& level) : cause(level.cause), reader(level.when) {
-      next();
-    }
-    void next() { more = reader.next(piece); }
-    IdleCause cause;
-    IntervalSet::Reader reader;
-    Interval piece;
-    bool more = false;
-  };
-  bool any_host_;
-  std::vector<Cursor> cursors_;
-};
-
 // For each of some times, ascending, how much of a set lies before it.
 std::vector<std::int64_t> lengths_before(const IntervalSet& set,
                                          const std::vector<std::int64_t>& times) {
@@ -253,7 +161,7 @@ class Idle : public Tool {
                    return dictionary.lane(event.lane).type == LaneType::kThread;
                  })) {
         host_.add(event, dictionary);
-        if (event.kind == Kind::kApi) remember_launch(event, dictionary);
+        if (event.kind == Kind::kApi) launches_.add(event, dictionary);
       }
     }
     return {};
@@ -314,28 +222,19 @@ class Idle : public Tool {
     });
     device.add(event, device.queues[queue]);
 
-    const auto launch = launched_.find(event.correlation);
-    if (launch == launched_.end()) return;
-    if (launch->second.end_ns < event.start_ns) device.add_wait(event, launch->second.end_ns);
-    if (launch->second.one) launched_.erase(launch);
-  }
-
-  void remember_launch(const Event& event, const Dictionary& dictionary) {
-    if (event.correlation == 0 || event.untimed()) return;
-    const ApiRole& role =
-        roles_.get(event.name, [&] { return api_role(dictionary.text(event.name)); });
-    if (role.may_launch) launched_[event.correlation] = {event.end_ns, role.launches_one()};
+    const std::int64_t launched_ns = launches_.waited_since(event);
+    if (launched_ns != kNoTime) device.waiting.add(launched_ns, event);
   }
 
   // Splits the gaps of a device, and keeps the longest of all devices in a heap.
   void explain(DeviceIdle& device, const IntervalSet& busy, const HostLevels& host,
                std::size_t index, std::vector<Gap>& longest) const {
-    Splitter splitter(host);
-    Coverage waiting(device.work->waiting);
+    IdleSplitter splitter(host);
+    Coverage waiting(device.work->waiting.when());
     const auto gap = [&](std::int64_t begin, std::int64_t end) {
       if (begin >= end) return;
       const bool queued = waiting.covers(begin);
-      const bool after_wait = !queued && splitter.waits_at(begin);
+      const bool after_wait = !queued && splitter.wait_at(begin).end > begin;
       Gap found{begin, end, index, {}};
       if (queued) {
         found.causes[static_cast<std::size_t>(IdleCause::kWorkQueued)] = found.length();
@@ -550,14 +449,7 @@ class Idle : public Tool {
   Memo<DeviceId, std::size_t> device_index_;
   std::vector<DeviceWork> devices_;
   HostActivity host_;
-  struct Launch {
-    std::int64_t end_ns;
-    bool one;  // no second piece of work will name it
-  };
-  // By correlation: calls that have returned and of which work may still start. A call that returns
-  // after its work has ended let nothing wait.
-  std::unordered_map<std::uint64_t, Launch> launched_;
-  Memo<StringId, ApiRole> roles_;
+  PendingLaunches launches_;
 };
 
 Result<std::unique_ptr<Tool>> make(const Options& options) {

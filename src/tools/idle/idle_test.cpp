@@ -7,8 +7,8 @@
 #include <random>
 
 #include "stats/interval_set.h"
+#include "tools/common/longest.h"
 #include "tools/common/testing.h"
-#include "tools/idle/longest.h"
 
 namespace pasta::tools {
 namespace {
@@ -352,7 +352,7 @@ TEST(Longest, KeepsTheLongestAndTheEarlierOfEqualOnes) {
   struct Range {
     std::int64_t start_ns, end_ns;
   };
-  idle::Longest<Range> longest(2);
+  Longest<Range> longest(2);
   for (const Range range : {Range{0, 5}, Range{10, 13}, Range{20, 25}, Range{30, 31}}) {
     longest.add(range);
   }

@@ -1,11 +1,11 @@
-#include "tools/idle/host_activity.h"
+#include "tools/common/host_activity.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "tools/common/saturate.h"
 
-namespace pasta::tools::idle {
+namespace pasta::tools {
 namespace {
 
 using stats::Interval;
@@ -33,32 +33,20 @@ IntervalSet closed(const IntervalSet& set) {
   return result;
 }
 
-// What is in `a` and not in `b`.
-IntervalSet minus(const IntervalSet& a, const IntervalSet& b) {
-  IntervalSet result;
-  IntervalSet::Reader read_a(a), read_b(b);
-  Interval keep, cut;
-  bool more_cuts = read_b.next(cut);
-  while (read_a.next(keep)) {
-    while (more_cuts && cut.end <= keep.begin) more_cuts = read_b.next(cut);
-    std::int64_t at = keep.begin;
-    while (more_cuts && cut.begin < keep.end) {
-      result.add(at, cut.begin);
-      at = cut.end;
-      if (cut.end > keep.end) break;  // it may cut the next piece, too
-      more_cuts = read_b.next(cut);
-    }
-    result.add(at, keep.end);
-  }
-  return result;
-}
-
 void join(IntervalSet& to, const IntervalSet& from) {
   if (from.empty()) return;
   to = to.empty() ? from : unite(to, from);
 }
 
 }  // namespace
+
+bool same_program(ProcessId host, ProcessId queue, const Dictionary& dictionary) {
+  if (queue == host) return true;
+  // A process without an id stands for the program of its source.
+  const Process owner = dictionary.process(queue);
+  return owner.native_id == 0 && !owner.native_text &&
+         owner.source == dictionary.process(host).source;
+}
 
 void HostActivity::add(const Event& event, const Dictionary& dictionary) {
   if ((event.flags & (kInstant | kAnnotation)) != 0) return;
@@ -108,15 +96,9 @@ std::vector<std::size_t> HostActivity::threads_of(std::span<const ProcessId> que
                                                   const Dictionary& dictionary) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < threads_.size(); ++i) {
-    const bool belongs =
-        std::any_of(queue_processes.begin(), queue_processes.end(), [&](ProcessId queue) {
-          if (queue == threads_[i].process) return true;
-          // Where a source does not say whose a queue is, it is of a process without an id, and
-          // the source is of one program.
-          const Process owner = dictionary.process(queue);
-          return owner.native_id == 0 && !owner.native_text &&
-                 owner.source == dictionary.process(threads_[i].process).source;
-        });
+    const bool belongs = std::any_of(
+        queue_processes.begin(), queue_processes.end(),
+        [&](ProcessId queue) { return same_program(threads_[i].process, queue, dictionary); });
     if (belongs) found.push_back(i);
   }
   return found;
@@ -143,7 +125,7 @@ HostLevels HostActivity::levels(std::span<const std::size_t> threads) const {
     const IntervalSet apart = unite(states[kLongWork], states[kLongFrame]);
     join(level(kSync), states[kWaiting]);
     join(level(kInputs), states[kInput]);
-    join(level(kLaunch), minus(closed(unite(states[kWork], states[kFrame])), apart));
+    join(level(kLaunch), subtract(closed(unite(states[kWork], states[kFrame])), apart));
     join(level(kBusy), apart);
     join(level(kBusy), states[kShortNamed]);
   }
@@ -169,4 +151,4 @@ StringId HostActivity::range_in(std::int64_t begin, std::int64_t end,
   return best != nullptr ? best->name : StringId{};
 }
 
-}  // namespace pasta::tools::idle
+}  // namespace pasta::tools

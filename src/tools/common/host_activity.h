@@ -14,10 +14,10 @@
 #include "stats/interval_set.h"
 #include "tools/common/api_role.h"
 #include "tools/common/idle_cause.h"
+#include "tools/common/longest.h"
 #include "tools/common/memo.h"
-#include "tools/idle/longest.h"
 
-namespace pasta::tools::idle {
+namespace pasta::tools {
 
 // When each cause held, in order of precedence: at any moment the first set that covers it decides.
 struct HostLevels {
@@ -28,6 +28,10 @@ struct HostLevels {
   std::vector<Level> levels;
   bool any_host = false;  // the trace holds something of the host
 };
+
+// Whether what a host process did explains what happens on the queues of another: the same process,
+// or, where the source is of one program and does not say whose a queue is, one of that source.
+bool same_program(ProcessId host, ProcessId queue, const Dictionary& dictionary);
 
 // Fed with all host events of a trace; the rules are those of docs/idle-causes.md.
 class HostActivity {
@@ -76,4 +80,4 @@ class HostActivity {
   Longest<Range> ranges_{std::size_t{1} << 16};
 };
 
-}  // namespace pasta::tools::idle
+}  // namespace pasta::tools

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace pasta::tools::idle {
+namespace pasta::tools {
 
 // Keeps the `kept` longest of the ranges added, the earlier of equally long ones, in the order in
 // which they came; now and then up to twice as many. Range has start_ns <= end_ns.
@@ -53,4 +53,4 @@ class Longest {
   std::vector<Range> ranges_;
 };
 
-}  // namespace pasta::tools::idle
+}  // namespace pasta::tools
