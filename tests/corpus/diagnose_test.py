@@ -4,15 +4,22 @@ the step table that PyTorch's own plugin prints. Skips what is absent."""
 
 import json
 import pathlib
-import re
 import unittest
 
-import program
 from program import CORPUS, Report
 
 READINGS = json.loads((pathlib.Path(__file__).parent / "diagnose_readings.json").read_text("utf-8"))
 PARTS = ("compute", "exposed_communication", "exposed_copy", "launch_bound", "sync_bound",
          "input_bound", "other", "unknown")
+
+
+def read(test, path):
+    try:
+        return Report(path, tools=("diagnose",))
+    except AssertionError as refused:
+        if "a SQLite database that is no trace of a kind" in str(refused):
+            test.skipTest("databases of Nsight Systems are not read")
+        raise
 
 
 def findings(report):
@@ -51,7 +58,7 @@ class Readings(unittest.TestCase):
                 continue
             seen += 1
             with self.subTest(reading["path"]):
-                report = Report(path, tools=("diagnose",))
+                report = read(self, path)
                 self.assertEqual(list(differences(reading, report)), [])
         if seen == 0:
             self.skipTest("no corpus")
@@ -64,11 +71,11 @@ class Readings(unittest.TestCase):
         skew = [part for answer in report.document["reports"] for part in answer["parts"]
                 if part["type"] == "finding" and part["id"] == "rank-skew"]
         self.assertEqual(len(skew), 1)
-        evidence = dict(skew[0]["evidence"])
+        evidence = skew[0]["evidence"]
         self.assertIn("rank 7", evidence["waits_least"])
-        self.assertEqual(evidence["waits_least_ns"], 1746000)
+        self.assertEqual(evidence["waits_least_time"], 1746000)
         self.assertIn("rank 1", evidence["waits_most"])
-        self.assertEqual(evidence["waits_most_ns"], 11336000)
+        self.assertEqual(evidence["waits_most_time"], 11336000)
 
 
 class Sums(unittest.TestCase):
@@ -79,21 +86,24 @@ class Sums(unittest.TestCase):
             if not path.exists():
                 continue
             seen += 1
-            report = Report(path, tools=("diagnose",))
-            for device in report.table("diagnose", "devices"):
-                rows = [row for row in report.table("diagnose", "parts")
-                        if row["device"] == device["device"]]
-                self.assertEqual(sum(row["time"] for row in rows), device["duration"])
-                self.assertAlmostEqual(sum(row["share"] for row in rows), 1)
-            for row in report.table("diagnose", "iterations"):
-                self.assertEqual(sum(row[part] for part in PARTS), row["duration"])
+            with self.subTest(reading["path"]):
+                report = read(self, path)
+                for device in report.table("diagnose", "devices"):
+                    rows = [row for row in report.table("diagnose", "parts")
+                            if row["device"] == device["device"]]
+                    self.assertEqual(sum(row["time"] for row in rows), device["duration"])
+                    self.assertAlmostEqual(sum(row["share"] for row in rows), 1)
+                for row in report.table("diagnose", "iterations"):
+                    self.assertEqual(sum(row[part] for part in PARTS), row["duration"])
         if seen == 0:
             self.skipTest("no corpus")
 
 
 class StepTable(unittest.TestCase):
-    """The plugin gives each moment of a step to the first of kernel, copy, fill, communication,
-    runtime call, loader, host operator, other."""
+    """The plugin gives each moment of a step to the first of kernel, copy, fill, runtime call,
+    loader, host operator, other. Of a step without communication that is compute, exposed copies and
+    idle time here; of the idle time, waiting for input is the loader's but for the moments in which
+    work launched before still runs, with the small gaps between: they are `other` here."""
 
     TRACE = "kineto/samples/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz"
 
@@ -101,10 +111,21 @@ class StepTable(unittest.TestCase):
         table = CORPUS / "kineto/expected/result_check_file.txt"
         if not table.exists():
             self.skipTest("no corpus")
+        expected = json.loads(table.read_text("utf-8").splitlines()[0])["steps"]["rows"]
         report = Report(CORPUS / self.TRACE, tools=("diagnose",))
         steps = report.table("diagnose", "iterations")
-        print(table.read_text("utf-8")[:1500])
-        print(steps)
+        self.assertEqual(len(steps), len(expected))
+        for row, step in zip(expected, steps):
+            number, kernel, copy, fill, runtime, loader, operators, other = row[0], *row[1::2]
+            with self.subTest(step=number):
+                self.assertEqual(step["number"], int(number))
+                self.assertEqual(step["compute"], kernel * 1000)
+                self.assertEqual(step["exposed_copy"], (copy + fill) * 1000)
+                self.assertEqual(step["exposed_communication"], 0)
+                idle = sum(step[part] for part in PARTS[3:])
+                self.assertEqual(idle, (runtime + loader + operators + other) * 1000)
+                self.assertLessEqual(step["input_bound"], loader * 1000)
+                self.assertLessEqual(loader * 1000 - step["input_bound"], step["other"])
 
 
 if __name__ == "__main__":

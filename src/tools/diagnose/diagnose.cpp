@@ -83,10 +83,10 @@ Result<std::unique_ptr<Tool>> make(const Options& options) {
 constinit const ToolEntry kDiagnose = {
     .name = "diagnose",
     .help = "where the time of the mean iteration goes, what costs most of it, and what helps",
-    .needs = kDeviceWork,
+    .needs = Kind::kKernel,
     .options = kOptions,
     .make = make,
     .join = diagnose::join,
-    .also = kIterationKinds | KindSet(Kind::kSync)};
+    .also = kDeviceWork | kIterationKinds | KindSet(Kind::kSync)};
 
 }  // namespace pasta::tools

@@ -206,9 +206,9 @@ HeatMap spread(const View& view, const Timeline& line) {
 }
 
 std::string_view device_of(const Finding& finding) {
-  for (const auto& [key, value] : finding.evidence) {
-    const auto* text = std::get_if<std::string>(&value);
-    if (key == "device" && text != nullptr) return *text;
+  for (const Evidence& fact : finding.evidence) {
+    const auto* text = std::get_if<std::string>(&fact.value);
+    if (fact.name == "device" && text != nullptr) return *text;
   }
   return {};
 }

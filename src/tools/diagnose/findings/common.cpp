@@ -26,7 +26,7 @@ void add_rows(const View& view, std::string_view key, std::vector<Row> rows, std
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string name = fmt::format("{}_{}", key, i + 1);
     finding.evidence.emplace_back(name, rows[i].name);
-    finding.evidence.emplace_back(name + "_ns", view.mean(rows[i].total_ns));
+    finding.evidence.emplace_back(name + "_time", view.mean(rows[i].total_ns), Unit::kNanoseconds);
     finding.evidence.emplace_back(
         name + "_calls", static_cast<double>(rows[i].calls) / static_cast<double>(view.iterations));
   }
@@ -79,9 +79,9 @@ std::optional<Finding> begin(const View& view, std::string_view id, Basis basis,
   if (at_most >= kSevere) finding.level = Finding::Level::kProblem;
   finding.evidence = {{"device", view.device.empty() ? Cell() : Cell(view.device)},
                       {"basis", std::string(basis == Basis::kMeasured ? "measured" : "inferred")},
-                      {"cost_ns", view.mean(cost.total_ns)},
-                      {"at_most_saved_ns", view.mean(cost.at_most_ns)},
-                      {"at_most_saved_share", std::min(at_most, 1.0)}};
+                      {"cost", view.mean(cost.total_ns), Unit::kNanoseconds},
+                      {"at_most_saved", view.mean(cost.at_most_ns), Unit::kNanoseconds},
+                      {"at_most_saved_share", std::min(at_most, 1.0), Unit::kShare}};
   return finding;
 }
 

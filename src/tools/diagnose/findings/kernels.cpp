@@ -114,7 +114,7 @@ std::optional<Finding> gemm_precision(const View& view) {
     finding->text += fmt::format("; of {} that is inferred from the types in the kernels' names",
                                  base::format_duration(view.mean(inferred)));
   }
-  finding->evidence.emplace_back("inferred_ns", view.mean(inferred));
+  finding->evidence.emplace_back("inferred_time", view.mean(inferred), Unit::kNanoseconds);
   add_work(view, vector, 3, *finding);
   const bool tf32 = !amd(view) && view.facts.compute_major >= 8;
   finding->advice =
@@ -226,7 +226,7 @@ std::optional<Finding> tail_effect(const View& view) {
       "kernels of {} on device {} end with a wave that fills only a part of the device: {} of it "
       "are lost if all blocks take equally long",
       amount(view, cost), view.device, base::format_duration(view.mean(saved)));
-  finding->evidence.emplace_back("kernel_ns", view.mean(cost));
+  finding->evidence.emplace_back("kernel_time", view.mean(cost), Unit::kNanoseconds);
   add_work(view, tails, 3, *finding);
   finding->advice = fmt::format(
       "choose sizes whose blocks fill whole waves of {} multiprocessors, smaller tiles, or kernels "

@@ -48,8 +48,9 @@ std::optional<Finding> memory_churn(const View& view) {
       view.device, base::format_duration(view.mean(view.allocation_idle_ns)));
   finding->evidence.emplace_back("calls",
                                  static_cast<double>(calls) / static_cast<double>(view.iterations));
-  finding->evidence.emplace_back("host_ns", view.mean(host));
-  finding->evidence.emplace_back("idle_ns", view.mean(view.allocation_idle_ns));
+  finding->evidence.emplace_back("host_time", view.mean(host), Unit::kNanoseconds);
+  finding->evidence.emplace_back("idle_time", view.mean(view.allocation_idle_ns),
+                                 Unit::kNanoseconds);
   add_calls(view, view.allocations, 3, *finding);
   finding->advice =
       "keep buffers or use a caching or stream-ordered allocator; with PyTorch, such calls in "
@@ -80,7 +81,8 @@ std::optional<Finding> stream_serialised(const View& view) {
   finding->text = fmt::format("{} streams of device {} compute, and never at the same time",
                               queues.size(), view.device);
   finding->evidence.emplace_back("streams", static_cast<std::int64_t>(queues.size()));
-  finding->evidence.emplace_back("overlap_ns", view.mean(view.compute_overlap_ns));
+  finding->evidence.emplace_back("overlap_time", view.mean(view.compute_overlap_ns),
+                                 Unit::kNanoseconds);
   finding->advice =
       "if their work is independent, remove what orders it: the default stream, waits for events, "
       "synchronising calls, or launches from one thread that come too late; if it is not, one "
@@ -130,10 +132,11 @@ std::optional<Finding> slow_iterations(const View& view) {
       kPartNames[grown]);
   finding->evidence.emplace_back("slow", static_cast<std::int64_t>(slow.size()));
   finding->evidence.emplace_back("worst_iteration", index);
-  finding->evidence.emplace_back("worst_ns", worst->duration_ns());
-  finding->evidence.emplace_back("median_ns", middle);
+  finding->evidence.emplace_back("worst", worst->duration_ns(), Unit::kNanoseconds);
+  finding->evidence.emplace_back("median", middle, Unit::kNanoseconds);
   finding->evidence.emplace_back("grew", std::string(kPartNames[grown]));
-  finding->evidence.emplace_back("grew_ns", growth[grown] / static_cast<std::int64_t>(slow.size()));
+  finding->evidence.emplace_back("grew_by", growth[grown] / static_cast<std::int64_t>(slow.size()),
+                                 Unit::kNanoseconds);
   finding->advice =
       "look at these iterations in the table of iterations, and with --from and --to at what the "
       "host did in them";

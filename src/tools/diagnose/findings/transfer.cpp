@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/units.h"
+#include "tools/common/joining.h"
 #include "tools/diagnose/findings.h"
 
 namespace pasta::tools::diagnose {
@@ -16,12 +17,11 @@ std::optional<Finding> exposed_communication(const View& view) {
   finding->text =
       fmt::format("device {} communicates for {} of which {} lie under no compute", view.device,
                   base::format_duration(view.mean(view.communication_ns)), amount(view, exposed));
-  finding->evidence.emplace_back("communication_ns", view.mean(view.communication_ns));
-  finding->evidence.emplace_back(
-      "overlapped_share",
-      view.communication_ns > 0
-          ? Cell(1 - static_cast<double>(exposed) / static_cast<double>(view.communication_ns))
-          : Cell());
+  finding->evidence.emplace_back("communication_time", view.mean(view.communication_ns),
+                                 Unit::kNanoseconds);
+  finding->evidence.emplace_back("overlapped_share",
+                                 share_of(view.communication_ns - exposed, view.communication_ns),
+                                 Unit::kShare);
   add_work(view,
            work_of(view,
                    [](const WorkUse& use) {
@@ -61,15 +61,15 @@ std::optional<Finding> exposed_copy(const View& view) {
   const std::int64_t all = total_of(copies);
   finding->text = fmt::format("device {} copies or fills for {} while no kernel runs", view.device,
                               amount(view, exposed));
-  finding->evidence.emplace_back("copy_ns", view.mean(all));
+  finding->evidence.emplace_back("copy_time", view.mean(all), Unit::kNanoseconds);
   finding->evidence.emplace_back("copies",
                                  static_cast<double>(calls) / static_cast<double>(view.iterations));
+  const auto mean_bytes =
+      static_cast<std::int64_t>(bytes / static_cast<std::uint64_t>(view.iterations));
   finding->evidence.emplace_back(
-      "copied_bytes",
-      known ? Cell(static_cast<std::int64_t>(bytes / static_cast<std::uint64_t>(view.iterations)))
-            : Cell());
-  finding->evidence.emplace_back("host_copy_ns", view.mean(host_ns));
-  finding->evidence.emplace_back("pageable_copy_ns", view.mean(pageable_ns));
+      "copied_bytes", cell_of(known ? std::optional(mean_bytes) : std::nullopt), Unit::kBytes);
+  finding->evidence.emplace_back("host_copy_time", view.mean(host_ns), Unit::kNanoseconds);
+  finding->evidence.emplace_back("pageable_copy_time", view.mean(pageable_ns), Unit::kNanoseconds);
   add_work(view, copies, 3, *finding);
   if (pageable_ns * 2 > all) {
     finding->advice =
@@ -137,11 +137,14 @@ std::optional<Finding> rank_skew(const Table& devices) {
       "{} spends {} in communication, {} only {}: the others wait for {}, which comes last",
       longest->device, base::format_duration(longest->communication_ns), least->device,
       base::format_duration(least->communication_ns), least->device);
-  finding.evidence = {
-      {"basis", "inferred"},           {"devices", static_cast<std::int64_t>(rows.size())},
-      {"waits_least", least->device},  {"waits_least_ns", least->communication_ns},
-      {"waits_most", longest->device}, {"waits_most_ns", longest->communication_ns},
-      {"at_most_saved_ns", skew},      {"at_most_saved_share", std::min(share, 1.0)}};
+  finding.evidence = {{"basis", "inferred"},
+                      {"devices", static_cast<std::int64_t>(rows.size())},
+                      {"waits_least", least->device},
+                      {"waits_least_time", least->communication_ns, Unit::kNanoseconds},
+                      {"waits_most", longest->device},
+                      {"waits_most_time", longest->communication_ns, Unit::kNanoseconds},
+                      {"at_most_saved", skew, Unit::kNanoseconds},
+                      {"at_most_saved_share", std::min(share, 1.0), Unit::kShare}};
   finding.advice = fmt::format(
       "look at what {} does before it communicates: more work, slower input, or a slower host or "
       "device; a collective ends for all when the last has come",

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "tools/common/joining.h"
 #include "tools/diagnose/findings.h"
 
 namespace pasta::tools::diagnose {
@@ -32,13 +33,16 @@ std::optional<Finding> launch_bound(const View& view) {
   }
   finding->evidence.emplace_back(
       "kernels", static_cast<double>(view.kernels) / static_cast<double>(view.iterations));
-  finding->evidence.emplace_back("median_kernel_ns", view.median_kernel_ns);
-  finding->evidence.emplace_back("median_launch_call_ns",
-                                 view.median_launch_ns > 0 ? Cell(view.median_launch_ns) : Cell());
+  finding->evidence.emplace_back("median_kernel", view.median_kernel_ns, Unit::kNanoseconds);
+  finding->evidence.emplace_back(
+      "median_launch_call",
+      cell_of(view.median_launch_ns > 0 ? std::optional(view.median_launch_ns) : std::nullopt),
+      Unit::kNanoseconds);
   // A capture needs the same launches each time. Of one iteration nobody knows.
   const bool identical = view.iterations >= 3 && view.edits == 0 && launched * 2 > view.kernels;
-  finding->evidence.emplace_back("launches_repeat_identically",
-                                 view.iterations >= 3 ? Cell(std::int64_t{identical}) : Cell());
+  finding->evidence.emplace_back(
+      "launches_repeat_identically",
+      cell_of(view.iterations >= 3 ? std::optional<std::int64_t>(identical) : std::nullopt));
   finding->advice = identical
                         ? "the launches of the steady iterations are the same each time: capture "
                           "them into a graph, or compile the part that repeats; else fuse "
@@ -72,9 +76,10 @@ std::optional<Finding> host_sync(const View& view) {
           "it waited for may have begun before the recording";
     }
   }
-  finding->evidence.emplace_back("idle_in_the_calls_ns",
-                                 view.mean(time_of(view.parts, TimePart::kSyncBound)));
-  finding->evidence.emplace_back("host_waiting_ns", view.mean(waited));
+  finding->evidence.emplace_back("idle_in_the_calls",
+                                 view.mean(time_of(view.parts, TimePart::kSyncBound)),
+                                 Unit::kNanoseconds);
+  finding->evidence.emplace_back("host_waiting", view.mean(waited), Unit::kNanoseconds);
   add_calls(view, view.waits, 3, *finding);
   finding->advice =
       "remove what makes the host wait (reading a value back, blocking copies, explicit "
@@ -96,8 +101,8 @@ std::optional<Finding> input_bound(const View& view) {
         "; of that, {} are not named so: the host launched nothing, and then copied to the device",
         base::format_duration(view.mean(view.prepared_ns)));
   }
-  finding->evidence.emplace_back("in_loader_ns", view.mean(named));
-  finding->evidence.emplace_back("preparing_ns", view.mean(view.prepared_ns));
+  finding->evidence.emplace_back("in_loader", view.mean(named), Unit::kNanoseconds);
+  finding->evidence.emplace_back("preparing", view.mean(view.prepared_ns), Unit::kNanoseconds);
   finding->advice =
       "load and prepare input in worker processes or threads, ahead of the iteration that needs "
       "it, or make that cheaper";
