@@ -39,10 +39,16 @@ class Diagnose : public Tool {
     std::vector<std::pair<std::string, const diagnose::DeviceWork*>> order;
     for (const auto& device : observed_.devices()) {
       if (device->first_ns > device->last_ns) continue;  // none of its work has times
-      order.emplace_back(context.device_label(device->device), device.get());
+      std::string label = context.device_label(device->device);
+      order.emplace_back(label.empty() ? "?" : std::move(label), device.get());
     }
     std::ranges::stable_sort(order, natural_less,
                              [](const auto& row) { return std::string_view(row.first); });
+    // A device that several processes use has a row for each.
+    for (std::size_t i = 1, again = 1; i < order.size(); ++i) {
+      again = order[i].second->device == order[i - 1].second->device ? again + 1 : 1;
+      if (again > 1) order[i].first += fmt::format(" ({})", again);
+    }
     std::vector<diagnose::DeviceReport> reports;
     for (const auto& [label, device] : order) {
       const auto runs = iterations_.runs();

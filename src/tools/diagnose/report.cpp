@@ -141,13 +141,18 @@ Finding about(const DeviceReport& device) {
   return finding;
 }
 
-std::string titled(std::string_view title, const std::string& device) {
-  return device.empty() ? std::string(title) : fmt::format("{}, device {}", title, device);
+// Charts are of one device each, and no two parts of a report may have one id.
+std::string id_of(std::string_view chart, const View& view) {
+  return fmt::format("{} {}", chart, view.device);
+}
+
+std::string titled(std::string_view title, const View& view) {
+  return fmt::format("{}, device {}", title, view.device);
 }
 
 Series utilisation(const View& view, const Timeline& line) {
-  Series series{.id = "utilisation",
-                .title = titled("Device utilisation over the mean iteration", view.device),
+  Series series{.id = id_of("utilisation", view),
+                .title = titled("Device utilisation over the mean iteration", view),
                 .unit = Unit::kShare,
                 .points = {}};
   const std::int64_t length = view.mean(view.total_ns);
@@ -169,8 +174,8 @@ std::vector<std::string> bin_names(std::size_t bins) {
 }
 
 HeatMap classes(const View& view, const Timeline& line) {
-  HeatMap map{.id = "classes",
-              .title = titled("Device time by class over the mean iteration", view.device),
+  HeatMap map{.id = id_of("classes", view),
+              .title = titled("Device time by class over the mean iteration", view),
               .unit = Unit::kShare,
               .rows = {},
               .columns = bin_names(line.busy.size()),
@@ -186,8 +191,8 @@ HeatMap classes(const View& view, const Timeline& line) {
 }
 
 HeatMap spread(const View& view, const Timeline& line) {
-  HeatMap map{.id = "spread",
-              .title = titled("Device utilisation, between the steady iterations", view.device),
+  HeatMap map{.id = id_of("spread", view),
+              .title = titled("Device utilisation, between the steady iterations", view),
               .unit = Unit::kShare,
               .rows = {"min", "p25", "median", "p75", "max"},
               .columns = bin_names(line.busy.size()),

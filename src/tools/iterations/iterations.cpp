@@ -83,7 +83,7 @@ class IterationsTool : public Tool {
                             {"duration", Unit::kNanoseconds},
                             {"phase"},
                             {"kernels", Unit::kCount},
-                            {"deviation", Unit::kShare}},
+                            {"deviation"}},
                 .rows = {}};
     if (several_) {
       for (Table* one : {&steady, &table}) one->columns.insert(one->columns.begin(), {"process"});
