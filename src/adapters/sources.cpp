@@ -11,8 +11,8 @@
 #include <tuple>
 #include <utility>
 
-#include "adapters/natural_order.h"
 #include "base/input.h"
+#include "base/natural_order.h"
 #include "pasta/adapter.h"
 
 namespace pasta {
@@ -154,7 +154,7 @@ class Collector {
     folder.path = path;
     std::vector<std::string> files;
     PASTA_TRY(list_files(path, kFolderLevels, files));
-    std::sort(files.begin(), files.end(), adapters::natural_less);
+    std::sort(files.begin(), files.end(), base::natural_less);
     for (std::string& file : files) {
       auto look = look_at(file, true);
       if (!look) return tl::unexpected<Error>(std::move(look).error());
@@ -211,7 +211,7 @@ std::string left_out(const Folder& folder) {
 
 Result<std::unique_ptr<Adapter>> open(Candidate& candidate, ReadProgress* progress) {
   if (candidate.paths.size() == 1) return open_source(candidate.paths[0], progress);
-  std::sort(candidate.paths.begin(), candidate.paths.end(), adapters::natural_less);
+  std::sort(candidate.paths.begin(), candidate.paths.end(), base::natural_less);
   std::vector<base::OpenedInput> opened;
   std::vector<Input> inputs;
   for (const std::string& path : candidate.paths) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include "base/natural_order.h"
+
 namespace pasta::session {
 namespace {
 
@@ -104,6 +106,7 @@ TraceSummary summarize(const Dictionary& dictionary, std::span<const SourceInfo>
     summary.devices.push_back({labels.label(id), std::string(dictionary.text(device.name)),
                                std::string(device_type_name(device.type))});
   }
+  std::ranges::stable_sort(summary.devices, base::natural_less, &TraceSummary::DeviceFacts::id);
   summary.problems = problem_rows(sources, problems);
   return summary;
 }

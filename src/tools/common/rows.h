@@ -2,14 +2,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "base/natural_order.h"
 #include "pasta/dictionary.h"
 
 namespace pasta::tools {
 
-// Order by text in which numbers count as numbers: "gpu 10" after "gpu 9".
-bool natural_less(std::string_view a, std::string_view b);
+// Rows are ordered by text in which numbers count as numbers: "gpu 10" after "gpu 9".
+using base::natural_less;
 
 // How a queue is called: its name, else "stream 7".
 std::string queue_label(const Dictionary& dictionary, LaneId queue);

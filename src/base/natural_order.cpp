@@ -1,8 +1,8 @@
-#include "adapters/natural_order.h"
+#include "base/natural_order.h"
 
 #include <algorithm>
 
-namespace pasta::adapters {
+namespace pasta::base {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -35,4 +35,4 @@ bool natural_less(std::string_view a, std::string_view b) {
   return a < b;  // "01" and "1"
 }
 
-}  // namespace pasta::adapters
+}  // namespace pasta::base

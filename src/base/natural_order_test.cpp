@@ -1,4 +1,4 @@
-#include "adapters/natural_order.h"
+#include "base/natural_order.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace pasta::adapters {
+namespace pasta::base {
 namespace {
 
 TEST(NaturalOrder, NumbersCountAsNumbers) {
@@ -36,4 +36,4 @@ TEST(NaturalOrder, NumbersCountAsNumbers) {
 }
 
 }  // namespace
-}  // namespace pasta::adapters
+}  // namespace pasta::base

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace pasta::adapters {
+namespace pasta::base {
 
 // Digits count as the number they are; a strict weak order in which only equal texts are equal.
 bool natural_less(std::string_view a, std::string_view b);
 
-}  // namespace pasta::adapters
+}  // namespace pasta::base
