@@ -25,6 +25,7 @@ class DatabaseTest(unittest.TestCase):
         path = self.folder / name
         path.unlink(missing_ok=True)
         with sqlite3.connect(path) as database:
+            database.execute("PRAGMA synchronous = OFF")  # nothing outlives the test
             database.executescript(sql)
         database.close()
         return path

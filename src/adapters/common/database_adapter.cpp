@@ -63,7 +63,7 @@ Status DatabaseAdapter::leave_out(std::string_view table, std::string_view why) 
                        return {};
                      }));
   if (count > 0) {
-    problems_.add(Reason::kNotAnEvent, static_cast<std::uint64_t>(count),
+    problems_.add(Reason::kNotKept, static_cast<std::uint64_t>(count),
                   fmt::format("table {}: {}", table, why));
   }
   return {};
@@ -119,7 +119,7 @@ Result<bool> DatabaseAdapter::take_rows(Statement& rows, const Take& take, std::
 // What the rest of the table says cannot be known; the other tables are read.
 Status DatabaseAdapter::damaged(Error error) {
   if (strict_ || error.code != ErrorCode::kBadInput) return tl::unexpected(std::move(error));
-  problems_.add(Reason::kTruncated, 1, error.message);
+  problems_.add(Reason::kRecordSkipped, 1, error.message);
   return {};
 }
 

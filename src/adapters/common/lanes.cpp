@@ -54,8 +54,11 @@ LaneId Lanes::queue(const QueueKey& key) {
   return it->second;
 }
 
-LaneId Lanes::named(ProcessId process, std::string_view name) {
-  return dictionary_.lane({.process = process, .native_text = dictionary_.string(name)});
+LaneId Lanes::named(ProcessId process, std::string_view name, DeviceId device) {
+  return dictionary_.lane({.type = device ? LaneType::kQueue : LaneType::kThread,
+                           .process = process,
+                           .device = device,
+                           .native_text = dictionary_.string(name)});
 }
 
 }  // namespace pasta::adapters::common

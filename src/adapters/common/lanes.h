@@ -34,8 +34,8 @@ class Lanes {
 
   LaneId thread(ProcessId process, std::uint64_t tid);
   LaneId queue(const QueueKey& key);
-  // What belongs to no thread, by a name of its own.
-  LaneId named(ProcessId process, std::string_view name);
+  // What belongs to no thread or, of a device, to no stream, by a name of its own.
+  LaneId named(ProcessId process, std::string_view name, DeviceId device = {});
 
  private:
   struct ThreadKey {

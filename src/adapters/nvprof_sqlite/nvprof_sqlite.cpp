@@ -51,21 +51,50 @@ CopyDirection copy_direction(std::int64_t kind) {
   }
 }
 
-std::string_view copy_name(CopyDirection direction) {
+// CUpti_ActivityMemoryKind, as Kineto calls it.
+std::string_view memory_name(std::int64_t kind) {
+  constexpr std::array<std::string_view, 8> kNames = {
+      "", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"};
+  return kind > 0 && kind < static_cast<std::int64_t>(kNames.size())
+             ? kNames[static_cast<std::size_t>(kind)]
+             : "";
+}
+
+// "Memcpy HtoD (Pinned -> Device)".
+std::string copy_name(CopyDirection direction, std::int64_t from, std::int64_t to) {
+  std::string name = "Memcpy";
   switch (direction) {
     case CopyDirection::kHostToDevice:
-      return "Memcpy HtoD";
+      name += " HtoD";
+      break;
     case CopyDirection::kDeviceToHost:
-      return "Memcpy DtoH";
+      name += " DtoH";
+      break;
     case CopyDirection::kDeviceToDevice:
-      return "Memcpy DtoD";
+      name += " DtoD";
+      break;
     case CopyDirection::kHostToHost:
-      return "Memcpy HtoH";
+      name += " HtoH";
+      break;
     case CopyDirection::kPeerToPeer:
-      return "Memcpy PtoP";
+      name += " PtoP";
+      break;
     default:
-      return "Memcpy";
+      break;
   }
+  if (memory_name(from).empty() || memory_name(to).empty()) return name;
+  return fmt::format("{} ({} -> {})", name, memory_name(from), memory_name(to));
+}
+
+// CUpti_ActivityObjectKindId, the bytes of which nvprof writes. A process has no thread.
+struct ObjectIds {
+  std::uint32_t process, thread;
+};
+std::optional<ObjectIds> object_ids(std::string_view object) {
+  ObjectIds ids{};
+  if (object.size() < sizeof ids) return std::nullopt;
+  std::memcpy(&ids, object.data(), sizeof ids);
+  return ids;
 }
 
 class NvprofSqlite final : public common::DatabaseAdapter {
@@ -140,7 +169,7 @@ Status NvprofSqlite::prepare() {
 }
 
 Status NvprofSqlite::complete(SourceInfo&) {
-  if (!strings_->damage().empty()) problems().add(Reason::kTruncated, 1, strings_->damage());
+  if (!strings_->damage().empty()) problems().add(Reason::kRecordSkipped, 1, strings_->damage());
   return {};
 }
 
@@ -153,6 +182,16 @@ Status NvprofSqlite::find_process() {
     PASTA_TRY(read_now(table(kind), fmt::format("SELECT processId FROM {} LIMIT 1", table(kind)),
                        [&]() -> Status {
                          process_ = process(integer(0, "processId"));
+                         return {};
+                       }));
+  }
+  if (!process_ && database().has(table("OVERHEAD"), "objectId")) {
+    PASTA_TRY(read_now(table("OVERHEAD"),
+                       fmt::format("SELECT objectId FROM {} LIMIT 1", table("OVERHEAD")),
+                       [&]() -> Status {
+                         if (const auto object = object_ids(text_of(0))) {
+                           process_ = process(object->process);
+                         }
                          return {};
                        }));
   }
@@ -221,12 +260,12 @@ DeviceId NvprofSqlite::device(std::int64_t number) {
   return id;
 }
 
-// CUpti_ActivityObjectKindId: process and thread as two numbers of 32 bits.
 LaneId NvprofSqlite::object_lane(std::string_view object) {
-  std::array<std::uint32_t, 2> ids{};
-  if (object.size() < sizeof ids) return lanes_->named(process_, "(no thread)");
-  std::memcpy(ids.data(), object.data(), sizeof ids);
-  return lanes_->thread(process(ids[0]), ids[1]);
+  const auto ids = object_ids(object);
+  if (!ids || ids->thread == 0) {
+    return lanes_->named(ids ? process(ids->process) : process_, "(no thread)");
+  }
+  return lanes_->thread(process(ids->process), ids->thread);
 }
 
 NvprofSqlite::WorkColumns NvprofSqlite::work_columns(Select& select) {
@@ -316,7 +355,8 @@ void NvprofSqlite::read_copies(std::string_view kind) {
   Select select(database(), table(kind), "W");
   const WorkColumns work = work_columns(select);
   const int way = select.column("W", "copyKind"), bytes = select.column("W", "bytes"),
-            from = select.column("W", "srcDeviceId"), to = select.column("W", "dstDeviceId");
+            from = select.column("W", "srcDeviceId"), to = select.column("W", "dstDeviceId"),
+            from_kind = select.column("W", "srcKind"), to_kind = select.column("W", "dstKind");
   read(table(kind), select.sql(), [=, this]() {
     Event event{};
     event.kind = Kind::kCopy;
@@ -326,7 +366,8 @@ void NvprofSqlite::read_copies(std::string_view kind) {
       direction = CopyDirection::kPeerToPeer;
     }
     event.detail = static_cast<std::uint16_t>(direction);
-    event.name = text(copy_name(direction));
+    event.name = text(copy_name(direction, integer(from_kind, "srcKind").value_or(0),
+                                integer(to_kind, "dstKind").value_or(0)));
     event.copy.bytes = number(bytes, "bytes", kUnknownBytes);
     place_work(event, work);
     return add(event);
@@ -408,12 +449,11 @@ void NvprofSqlite::read_unified_memory() {
       event.memory.address = number(address, "address");
       if (what == kDeviceFaults) event.memory.device = on;
     } else {
-      note(Reason::kNotAnEvent, [&] { return fmt::format("counter of kind {}", what); });
+      note(Reason::kNotKept, [&] { return fmt::format("counter of kind {}", what); });
       return Status{};
     }
-    event.lane = what == kHostFaults
-                     ? lanes_->named(of, "unified memory")
-                     : lanes_->queue({.process = of, .device = on, .stream = {}, .context = {}});
+    event.lane = what == kHostFaults ? lanes_->named(of, "unified memory")
+                                     : lanes_->named(of, "unified memory", on);
     set_times(event, start, end);
     return add(event);
   });

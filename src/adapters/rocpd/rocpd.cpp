@@ -160,7 +160,7 @@ Status Rocpd::prepare() {
 Status Rocpd::complete(SourceInfo& info) {
   for (const auto& group : groups_) {
     for (const StringTable* strings : {&group->strings, &group->categories}) {
-      if (!strings->damage().empty()) problems().add(Reason::kTruncated, 1, strings->damage());
+      if (!strings->damage().empty()) problems().add(Reason::kRecordSkipped, 1, strings->damage());
     }
   }
   // One process is one rank; of several there is none that the whole file could bear.

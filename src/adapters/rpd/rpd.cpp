@@ -110,7 +110,7 @@ Status Rpd::prepare() {
 }
 
 Status Rpd::complete(SourceInfo&) {
-  if (!strings_->damage().empty()) problems().add(Reason::kTruncated, 1, strings_->damage());
+  if (!strings_->damage().empty()) problems().add(Reason::kRecordSkipped, 1, strings_->damage());
   return {};
 }
 
