@@ -22,6 +22,8 @@ constexpr std::int64_t kLeastPreparationNs = 1'000'000;
 constexpr std::size_t kShownChain = 6;
 constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
+void grow(std::int64_t& sum, std::int64_t by) { sum = add_saturated(sum, by); }
+
 // Which windows stretches of time lie in.
 class Windows {
  public:
@@ -57,17 +59,18 @@ class Windows {
 
 // Adds a stretch of a window to its bins, in parts of a bin.
 template <class Number>
-void add_to_bins(const Window& window, std::int64_t begin, std::int64_t end, double weight,
+void add_to_bins(const Window& window, std::int64_t begin, std::int64_t end,
                  std::vector<Number>& bins) {
   const auto length = static_cast<double>(window.duration_ns());
   const auto count = static_cast<double>(bins.size());
-  const double from = static_cast<double>(begin - window.start_ns) / length * count;
-  const double to = static_cast<double>(end - window.start_ns) / length * count;
+  const double from =
+      static_cast<double>(distance_saturated(window.start_ns, begin)) / length * count;
+  const double to = static_cast<double>(distance_saturated(window.start_ns, end)) / length * count;
   for (auto i = static_cast<std::size_t>(from); i < bins.size(); ++i) {
     const auto left = static_cast<double>(i);
     if (left >= to) break;
     const double part = std::min(to, left + 1) - std::max(from, left);
-    bins[i] += static_cast<Number>(part * weight);
+    bins[i] += static_cast<Number>(part);
   }
 }
 
@@ -141,7 +144,7 @@ class Builder {
 
   void add_part(const IntervalSet& set, TimePart part) {
     each_in(set, [&](Window& window, std::int64_t from, std::int64_t to) {
-      time_of(window.parts, part) += to - from;
+      grow(time_of(window.parts, part), distance_saturated(from, to));
     });
   }
 
@@ -151,7 +154,7 @@ class Builder {
     add_part(stats::subtract(device_.communication, device_.compute), TimePart::kCommunication);
     add_part(stats::subtract(device_.copies, kernels), TimePart::kCopy);
     each_in(device_.communication, [&](Window& window, std::int64_t from, std::int64_t to) {
-      window.communication_ns += to - from;
+      grow(window.communication_ns, distance_saturated(from, to));
     });
     busy_ = stats::unite(kernels, device_.copies);
 
@@ -168,10 +171,10 @@ class Builder {
     }
     std::size_t row = 0;
     each_in(busy_, [&](Window& window, std::int64_t from, std::int64_t to) {
-      window.busy_ns += to - from;
+      grow(window.busy_ns, distance_saturated(from, to));
       if (!window.steady()) return;
       if (&window != current) current = &window, row = index_of[current];
-      add_to_bins(window, from, to, 1, line.each[row]);
+      add_to_bins(window, from, to, line.each[row]);
     });
   }
 
@@ -194,21 +197,21 @@ class Builder {
         Window& window = windows()[i];
         CauseTimes causes{};
         if (queued) {
-          causes[static_cast<std::size_t>(IdleCause::kWorkQueued)] = to - from;
+          causes[static_cast<std::size_t>(IdleCause::kWorkQueued)] = distance_saturated(from, to);
         } else {
           causes = splitter.split(from, to);
         }
         for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
-          time_of(window.parts, part_of(static_cast<IdleCause>(c))) += causes[c];
+          grow(time_of(window.parts, part_of(static_cast<IdleCause>(c))), causes[c]);
         }
         const auto of = [&](IdleCause cause) { return causes[static_cast<std::size_t>(cause)]; };
         const std::int64_t after_wait =
             std::min(of(IdleCause::kLaunchBound),
                      std::max<std::int64_t>(lost - of(IdleCause::kSyncBound), 0));
-        window.waited_ns += of(IdleCause::kSyncBound) + after_wait;
+        grow(window.waited_ns, of(IdleCause::kSyncBound) + after_wait);
         lost -= std::min(lost, of(IdleCause::kSyncBound) + after_wait);
         if (before_input && of(IdleCause::kHostBusy) >= kLeastPreparationNs) {
-          window.prepared_ns += of(IdleCause::kHostBusy);
+          grow(window.prepared_ns, of(IdleCause::kHostBusy));
         }
         if (window.steady()) idle_.add(from, to);
       });
@@ -275,7 +278,7 @@ class Builder {
       use.total_ns = add_saturated(use.total_ns, took);
       const bool kernel = use.key.kind == Kind::kKernel;
       const auto row = kernel ? static_cast<std::size_t>(use.type) : kKernelClassCount;
-      add_to_bins(window, record.start_ns, std::min(record.end_ns, window.end_ns), 1,
+      add_to_bins(window, record.start_ns, std::min(record.end_ns, window.end_ns),
                   line.classes[row]);
       if (!kernel) {
         use.bytes_known &= record.bytes != kUnknownBytes;
@@ -302,7 +305,7 @@ class Builder {
     std::int64_t sum = 0;
     for (auto& [lane, queue] : queues) {
       queue.first.busy_ns = queue.second.length();
-      sum += queue.first.busy_ns;
+      grow(sum, queue.first.busy_ns);
       view().compute_queues.push_back(queue.first);
       all = all.empty() ? queue.second : stats::unite(all, queue.second);
     }
@@ -320,7 +323,7 @@ class Builder {
     chain.window = window;
     chain.blocks = use.key.blocks;
     ++chain.kernels;
-    chain.total_ns += took;
+    grow(chain.total_ns, took);
     chain.longest_ns = std::max(chain.longest_ns, took);
     chain.signature = (chain.signature + use.key.name.value) * 0x9e3779b97f4a7c15u;
     if (chain.names.size() < kShownChain) chain.names.push_back(use.key.name);
@@ -331,10 +334,10 @@ class Builder {
       Chains& all = view().chains;
       ++all.chains;
       all.kernels += chain.kernels;
-      all.total_ns += chain.total_ns;
-      all.longest_ns += chain.longest_ns;
+      grow(all.total_ns, chain.total_ns);
+      grow(all.longest_ns, chain.longest_ns);
       ChainSort& sort = chain_sorts_[chain.signature];
-      sort.saved_ns += chain.total_ns - chain.longest_ns;
+      grow(sort.saved_ns, chain.total_ns - chain.longest_ns);
       if (sort.names.empty()) sort.names = chain.names, sort.kernels = chain.kernels;
     }
     chain = {};
@@ -370,10 +373,10 @@ class Builder {
     std::ranges::sort(forward_names);
     for (const auto& [use, name] : again) {
       View& of = view();
-      of.recomputed_ns += use->total_ns;
+      grow(of.recomputed_ns, use->total_ns);
       of.recomputed_kernels += use->calls;
       if (std::ranges::binary_search(forward_names, use->key.name)) {
-        of.recomputed_known_ns += use->total_ns;
+        grow(of.recomputed_known_ns, use->total_ns);
       }
       if (std::ranges::find(of.recomputed_operators, name) == of.recomputed_operators.end()) {
         of.recomputed_operators.push_back(name);
@@ -413,11 +416,11 @@ class Builder {
       if (!window.steady()) continue;
       ++of.iterations;
       of.total_ns = add_saturated(of.total_ns, window.duration_ns());
-      for (std::size_t i = 0; i < kPartCount; ++i) of.parts[i] += window.parts[i];
-      of.communication_ns += window.communication_ns;
-      of.busy_ns += window.busy_ns;
-      of.waited_ns += window.waited_ns;
-      of.prepared_ns += window.prepared_ns;
+      for (std::size_t i = 0; i < kPartCount; ++i) grow(of.parts[i], window.parts[i]);
+      grow(of.communication_ns, window.communication_ns);
+      grow(of.busy_ns, window.busy_ns);
+      grow(of.waited_ns, window.waited_ns);
+      grow(of.prepared_ns, window.prepared_ns);
       of.edits += window.edits;
     }
     Timeline& line = result_.timeline;

@@ -90,7 +90,7 @@ void add_device(const DeviceReport& device, Table& table) {
 void add_parts(const View& view, Table& table) {
   std::int64_t sum = 0, given = 0;
   for (std::size_t i = 0; i < kPartCount; ++i) {
-    sum += view.parts[i];
+    sum = add_saturated(sum, view.parts[i]);
     const std::int64_t mean = view.mean(sum) - given;
     given += mean;
     table.rows.push_back({text_or_unknown(view.device), std::string(kPartNames[i]), mean,

@@ -12,6 +12,7 @@
 #include "pasta/event.h"
 #include "tools/common/iterations.h"
 #include "tools/common/kernel_class.h"
+#include "tools/common/saturate.h"
 #include "tools/diagnose/work_log.h"
 
 namespace pasta::tools::diagnose {
@@ -54,7 +55,7 @@ struct Window {
   std::int64_t prepared_ns = 0;  // idle while the host, it seems, prepared input
 
   [[nodiscard]] bool steady() const { return phase == IterationPhase::kSteady; }
-  [[nodiscard]] std::int64_t duration_ns() const { return end_ns - start_ns; }
+  [[nodiscard]] std::int64_t duration_ns() const { return distance_saturated(start_ns, end_ns); }
 };
 
 // Work of one sort in the steady iterations.

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "tools/common/demangle.h"
+#include "tools/common/saturate.h"
 #include "tools/diagnose/findings.h"
 
 namespace pasta::tools::diagnose {
@@ -91,7 +92,7 @@ void add_work(const View& view, std::vector<const WorkUse*> uses, std::size_t co
   for (const WorkUse* use : uses) {
     Row& row = by_name[use->key.name];
     row.calls += use->calls;
-    row.total_ns += use->total_ns;
+    row.total_ns = add_saturated(row.total_ns, use->total_ns);
   }
   std::vector<Row> rows;
   for (auto& [name, row] : by_name) {
@@ -111,14 +112,14 @@ void add_calls(const View& view, std::span<const CallUse> calls, std::size_t cou
     const auto same = std::ranges::find(rows, name, &Row::name);
     Row& row = same != rows.end() ? *same : rows.emplace_back(Row{.name = std::move(name)});
     row.calls += call.calls;
-    row.total_ns += call.total_ns;
+    row.total_ns = add_saturated(row.total_ns, call.total_ns);
   }
   add_rows(view, "call", std::move(rows), count, finding);
 }
 
 std::int64_t total_of(std::span<const WorkUse* const> uses) {
   std::int64_t total = 0;
-  for (const WorkUse* use : uses) total += use->total_ns;
+  for (const WorkUse* use : uses) total = add_saturated(total, use->total_ns);
   return total;
 }
 

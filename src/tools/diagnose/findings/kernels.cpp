@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "tools/common/demangle.h"
+#include "tools/common/saturate.h"
 #include "tools/diagnose/findings.h"
 #include "tools/diagnose/matrix_kernel.h"
 
@@ -21,13 +22,16 @@ constexpr double kMatrixUnitsSave = 7.0 / 8.0;
 // than half of the time saved by the newer ones.
 constexpr double kNewerKernelSaves = 0.5;
 
+// What a double can be to become a time: sums of absurd times saturate.
+constexpr double kMostNs = 9e18;
+
 bool is_matrix(const WorkUse& use) {
   return use.key.kind == Kind::kKernel &&
          (use.type == KernelClass::kGemm || use.type == KernelClass::kConvolution);
 }
 
 std::int64_t part_of(std::int64_t ns, double part) {
-  return std::llround(static_cast<double>(ns) * part);
+  return static_cast<std::int64_t>(static_cast<double>(ns) * part);
 }
 
 // Which matrix units a device has, if that is known.
@@ -99,7 +103,7 @@ std::optional<Finding> gemm_precision(const View& view) {
     if (!is_matrix(use)) return false;
     const MatrixKernel kernel = matrix_kernel(demangle(view.dictionary->text(use.key.name)));
     if (kernel.units != MatrixKernel::Units::kVector) return false;
-    if (kernel.inferred) inferred += use.total_ns;
+    if (kernel.inferred) inferred = add_saturated(inferred, use.total_ns);
     return true;
   });
   const std::int64_t cost = total_of(vector);
@@ -216,10 +220,10 @@ std::optional<Finding> tail_effect(const View& view) {
     const double part = 1 - waves / std::ceil(waves);
     if (part < 0.1) continue;
     tails.push_back(&use);
-    cost += use.total_ns;
+    cost = add_saturated(cost, use.total_ns);
     lost += part * static_cast<double>(use.total_ns);
   }
-  const std::int64_t saved = std::llround(lost);
+  const std::int64_t saved = std::min(cost, static_cast<std::int64_t>(std::min(lost, kMostNs)));
   auto finding = begin(view, "tail-effect", Basis::kInferred, {saved, saved});
   if (!finding) return std::nullopt;
   finding->text = fmt::format(
@@ -249,7 +253,8 @@ std::optional<Finding> low_occupancy_launch(const View& view) {
             (1 - static_cast<double>(blocks) / static_cast<double>(processors));
     return true;
   });
-  const std::int64_t cost = total_of(few), saved = std::llround(lost);
+  const std::int64_t cost = total_of(few),
+                     saved = std::min(cost, static_cast<std::int64_t>(std::min(lost, kMostNs)));
   auto finding = begin(view, "low-occupancy-launch", Basis::kInferred, {cost, saved});
   if (!finding) return std::nullopt;
   finding->text =

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <vector>
 
 #include "base/units.h"
+#include "tools/common/saturate.h"
 #include "tools/diagnose/findings.h"
 
 namespace pasta::tools::diagnose {
@@ -36,7 +38,7 @@ std::optional<Finding> memory_churn(const View& view) {
   std::int64_t calls = 0, host = 0;
   for (const CallUse& call : view.allocations) {
     calls += call.calls;
-    host += call.total_ns;
+    host = add_saturated(host, call.total_ns);
   }
   if (calls < view.iterations) return std::nullopt;
   auto finding = begin(view, "memory-churn", Basis::kMeasured, {host, view.allocation_idle_ns});
@@ -68,11 +70,11 @@ std::optional<Finding> stream_serialised(const View& view) {
   if (queues.size() < 2) return std::nullopt;
   std::int64_t all = 0, longest = 0;
   for (const QueueUse& queue : queues) {
-    all += queue.busy_ns;
+    all = add_saturated(all, queue.busy_ns);
     longest = std::max(longest, queue.busy_ns);
   }
   // What overlaps at all is no series.
-  if (view.compute_overlap_ns * 100 > all - longest) return std::nullopt;
+  if (view.compute_overlap_ns > (all - longest) / 100) return std::nullopt;
   const std::int64_t saved = all - longest;
   auto finding = begin(view, "stream-serialised", Basis::kInferred, {saved, saved});
   if (!finding) return std::nullopt;
@@ -105,19 +107,19 @@ std::optional<Finding> slow_iterations(const View& view) {
   std::int64_t excess = 0;
   for (const Window* window : steady) {
     const std::int64_t over = window->duration_ns() - middle;
-    if (over <= 5 * spread || over <= middle / 10) continue;
+    if (over / 5 <= spread || over <= middle / 10) continue;
     slow.push_back(window);
-    excess += over;
+    excess = add_saturated(excess, over);
   }
   if (slow.empty()) return std::nullopt;
   auto finding = begin(view, "slow-iterations", Basis::kMeasured, {excess, excess});
   if (!finding) return std::nullopt;
   // The part that grew most, over all of them.
-  PartTimes growth{};
+  std::array<double, kPartCount> growth{};
   for (std::size_t i = 0; i < kPartCount; ++i) {
     const std::int64_t usual =
         median_of(steady, [&](const Window& window) { return window.parts[i]; });
-    for (const Window* window : slow) growth[i] += window->parts[i] - usual;
+    for (const Window* window : slow) growth[i] += static_cast<double>(window->parts[i] - usual);
   }
   const auto grown = static_cast<std::size_t>(std::ranges::max_element(growth) - growth.begin());
   const Window* worst = *std::ranges::max_element(slow, {}, &Window::duration_ns);
@@ -135,8 +137,9 @@ std::optional<Finding> slow_iterations(const View& view) {
   finding->evidence.emplace_back("worst", worst->duration_ns(), Unit::kNanoseconds);
   finding->evidence.emplace_back("median", middle, Unit::kNanoseconds);
   finding->evidence.emplace_back("grew", std::string(kPartNames[grown]));
-  finding->evidence.emplace_back("grew_by", growth[grown] / static_cast<std::int64_t>(slow.size()),
-                                 Unit::kNanoseconds);
+  finding->evidence.emplace_back(
+      "grew_by", static_cast<std::int64_t>(growth[grown] / static_cast<double>(slow.size())),
+      Unit::kNanoseconds);
   finding->advice =
       "look at these iterations in the table of iterations, and with --from and --to at what the "
       "host did in them";
@@ -148,7 +151,7 @@ std::optional<Finding> recompute(const View& view) {
   if (view.recomputed_operators.size() < 2 || view.recomputed_kernels < kEnoughWork) {
     return std::nullopt;
   }
-  if (view.recomputed_known_ns * 5 < view.recomputed_ns * 4) return std::nullopt;
+  if (view.recomputed_known_ns / 4 < view.recomputed_ns / 5) return std::nullopt;
   auto finding =
       begin(view, "recompute", Basis::kMeasured, {view.recomputed_ns, view.recomputed_ns});
   if (!finding) return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "tools/common/joining.h"
+#include "tools/common/saturate.h"
 #include "tools/diagnose/findings.h"
 
 namespace pasta::tools::diagnose {
@@ -52,9 +53,9 @@ std::optional<Finding> exposed_copy(const View& view) {
     bytes += use->bytes;
     known &= use->bytes_known;
     if (direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost) {
-      host_ns += use->total_ns;
+      host_ns = add_saturated(host_ns, use->total_ns);
       if (view.dictionary->text(use->key.name).find("ageable") != std::string_view::npos) {
-        pageable_ns += use->total_ns;
+        pageable_ns = add_saturated(pageable_ns, use->total_ns);
       }
     }
   }
@@ -71,11 +72,11 @@ std::optional<Finding> exposed_copy(const View& view) {
   finding->evidence.emplace_back("host_copy_time", view.mean(host_ns), Unit::kNanoseconds);
   finding->evidence.emplace_back("pageable_copy_time", view.mean(pageable_ns), Unit::kNanoseconds);
   add_work(view, copies, 3, *finding);
-  if (pageable_ns * 2 > all) {
+  if (pageable_ns > all / 2) {
     finding->advice =
         "most of it is from or to pageable memory: pin the buffers and copy asynchronously, on a "
         "stream of its own";
-  } else if (host_ns * 2 > all) {
+  } else if (host_ns > all / 2) {
     finding->advice = "copy on a stream of its own while kernels run; join small copies";
   } else {
     finding->advice =

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "tools/common/joining.h"
+#include "tools/common/saturate.h"
 #include "tools/diagnose/findings.h"
 
 namespace pasta::tools::diagnose {
@@ -56,7 +57,7 @@ std::optional<Finding> host_sync(const View& view) {
   std::int64_t calls = 0, longest = 0, waited = 0;
   for (const CallUse& call : view.waits) {
     calls += call.calls;
-    waited += call.total_ns;
+    waited = add_saturated(waited, call.total_ns);
     longest = std::max(longest, call.longest_ns);
   }
   if (calls == 0) return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<Finding> host_sync(const View& view) {
     finding->text =
         fmt::format("device {} stands still for {} because the host waits: {} such calls",
                     view.device, amount(view, idle), calls);
-    if (longest * 10 >= waited * 9 && longest * 2 >= idle) {
+    if (longest >= waited / 10 * 9 && longest >= idle / 2) {
       finding->text +=
           "; one call is most of it, and the device did nothing that was recorded meanwhile: what "
           "it waited for may have begun before the recording";
@@ -90,7 +91,7 @@ std::optional<Finding> host_sync(const View& view) {
 
 std::optional<Finding> input_bound(const View& view) {
   const std::int64_t named = time_of(view.parts, TimePart::kInputBound);
-  const std::int64_t cost = named + view.prepared_ns;
+  const std::int64_t cost = add_saturated(named, view.prepared_ns);
   auto finding =
       begin(view, "input-bound", named >= view.prepared_ns ? Basis::kMeasured : Basis::kInferred,
             {cost, cost});
