@@ -65,6 +65,8 @@ enum class Reason : std::uint16_t {
   kNotRecorded,       // a kind of record that the source has no place for
   kNotKept,           // records of a kind that PASTA has none for
   kCollectorWarning,  // a message of the collector
+  // Precision.
+  kRounded,  // values that the source gives in coarser steps than it measured
   kCount,
 };
 

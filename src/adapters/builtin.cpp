@@ -7,11 +7,14 @@
 
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
+#include "adapters/nvprof_csv/nvprof_csv.h"
 #include "adapters/nvprof_sqlite/nvprof_sqlite.h"
 #include "adapters/nsys_sqlite/nsys_sqlite.h"
 #include "adapters/pasta_file/pasta_file.h"
 #include "adapters/rocpd/rocpd.h"
 #include "adapters/rocprof_v1/rocprof_v1.h"
+#include "adapters/rocprof_v1_csv/rocprof_v1_csv.h"
+#include "adapters/rocprofv3_csv/rocprofv3_csv.h"
 #include "adapters/rocprofv3_json/rocprofv3_json.h"
 #include "adapters/rpd/rpd.h"
 #include "adapters/sqlite_family.h"
@@ -32,6 +35,18 @@ std::span<const ReaderEntry> builtin_readers() {
       ReaderEntry{adapters::rpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::rocprof_v1::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
       ReaderEntry{adapters::nvprof_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      ReaderEntry{.info = adapters::rocprofv3_csv::kInfo,
+                  .sniff = adapters::rocprofv3_csv::sniff,
+                  .open = adapters::rocprofv3_csv::open,
+                  .run_of = adapters::rocprofv3_csv::run_of,
+                  .open_run = adapters::rocprofv3_csv::open_run,
+                  .confirm = adapters::rocprofv3_csv::confirm},
+      ReaderEntry{adapters::rocprof_v1_csv::kInfo, adapters::rocprof_v1_csv::sniff,
+                  adapters::rocprof_v1_csv::open},
+      ReaderEntry{.info = adapters::nvprof_csv::kInfo,
+                  .sniff = adapters::nvprof_csv::sniff,
+                  .open = adapters::nvprof_csv::open,
+                  .confirm = adapters::nvprof_csv::confirm},
       ReaderEntry{adapters::rocprofv3_json::kInfo, adapters::rocprofv3_json::sniff,
                   adapters::rocprofv3_json::open},
       ReaderEntry{adapters::nsys_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},

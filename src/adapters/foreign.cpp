@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
+
+#include "base/csv_reader.h"
+#include "base/utf8.h"
 
 namespace pasta::adapters {
 namespace {
@@ -115,6 +119,28 @@ std::optional<std::string> recognise_protobuf(string_view text) {
          "`traceconv json FILE OUT.json`";
 }
 
+bool is_text(string_view text) {
+  return base::utf8_valid_prefix(text) == text.size() &&
+         std::none_of(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; });
+}
+
+std::optional<std::string> recognise_csv(std::span<const std::byte> head) {
+  constexpr std::size_t kNamesShown = 8;
+  const auto rows = base::csv_head(head, 1);
+  if (rows.empty() || rows[0].size() < 3) return std::nullopt;
+  const std::vector<std::string>& names = rows[0];
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
+    if (!is_text(names[i])) return std::nullopt;
+    shown += fmt::format("{}{}", i == 0 ? "" : ", ", string_view(names[i]).substr(0, 40));
+  }
+  if (names.size() > kNamesShown) shown += fmt::format(" and {} more", names.size() - kNamesShown);
+  return fmt::format(
+      "a CSV table with the columns {}, which no trace known here has (read are those of "
+      "rocprofv3, rocprof and nvprof)",
+      shown);
+}
+
 }  // namespace
 
 std::optional<std::string> recognise_foreign(std::span<const std::byte> head) {
@@ -130,12 +156,7 @@ std::optional<std::string> recognise_foreign(std::span<const std::byte> head) {
     }
   }
   if (auto protobuf = recognise_protobuf(text)) return protobuf;
-  const string_view first_line = text.substr(0, text.find('\n'));
-  if (std::count(first_line.begin(), first_line.end(), ',') >= 2 &&
-      std::all_of(first_line.begin(), first_line.end(), is_printable)) {
-    return "a CSV table: reading rocprofv3's and nvprof's tables is planned and not there yet";
-  }
-  return std::nullopt;
+  return recognise_csv(head);
 }
 
 }  // namespace pasta::adapters

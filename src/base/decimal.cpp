@@ -127,6 +127,18 @@ DecimalStatus parse_decimal(std::string_view text, int shift, std::int64_t& valu
 }
 
 bool parse_unsigned(std::string_view text, std::uint64_t& value) {
+  // What tables are full of.
+  if (!text.empty() && text.size() <= 19) {
+    std::uint64_t sum = 0;
+    std::size_t at = 0;
+    while (at < text.size() && is_digit(text[at])) {
+      sum = sum * 10 + static_cast<std::uint64_t>(text[at++] - '0');
+    }
+    if (at == text.size()) {
+      value = sum;
+      return true;
+    }
+  }
   text = trimmed(text);
   int base = 10;
   if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {

@@ -73,6 +73,8 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
     {Reason::kNotKept, "not_kept", kNote, "records of a kind that no tool here uses; not kept"},
     {Reason::kCollectorWarning, "collector_warning", kNote,
      "a warning that the collector wrote into the trace"},
+    {Reason::kRounded, "rounded", kNote,
+     "values that the source rounded: order and gaps finer than its steps mean nothing"},
 }};
 
 constexpr bool in_order() {
