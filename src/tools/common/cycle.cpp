@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
+
+#include "mine/align.h"
 
 namespace pasta::tools {
 namespace {
@@ -46,6 +49,7 @@ struct Gram {
   std::uint32_t count;
   std::uint32_t gap;  // median distance of neighbours
   std::uint32_t first;
+  std::uint32_t near;  // distances that are like the median
 };
 
 std::vector<Gram> regular_grams(Symbols symbols) {
@@ -76,7 +80,8 @@ std::vector<Gram> regular_grams(Symbols symbols) {
       if (near * 20 < gaps.size() * 9) continue;
       if (std::size_t{all[end - 1].second - all[begin].second} + gap < symbols.size() / 2) continue;
       grams.push_back({all[begin].first, static_cast<std::uint32_t>(length),
-                       static_cast<std::uint32_t>(end - begin), gap, all[begin].second});
+                       static_cast<std::uint32_t>(end - begin), gap, all[begin].second,
+                       static_cast<std::uint32_t>(near)});
     }
   }
   return grams;
@@ -116,16 +121,24 @@ std::vector<Level> levels_of(std::vector<Gram> grams) {
 
 // The grams of a level that tell its repetitions apart, spread over the period.
 std::vector<Gram> choose_anchors(const Level& level) {
-  std::unordered_map<std::uint32_t, std::size_t> counts;
-  for (const Gram& one : level.grams) ++counts[one.count];
+  // Those that are hardly ever missing, and are nowhere else: of about the count that explains
+  // most.
+  std::map<std::uint32_t, double> weights;  // by count
+  for (const Gram& one : level.grams) {
+    weights[one.count] += static_cast<double>(one.near) * one.near / one.count;
+  }
   std::uint32_t usual = 0;
-  std::size_t most = 0;
-  for (const auto& [count, grams] : counts) {
-    if (grams > most || (grams == most && count > usual)) most = grams, usual = count;
+  double most = 0;
+  for (const auto& [count, weight] : weights) {
+    double sum = 0;
+    for (auto at = weights.lower_bound(count - count / 8); at != weights.upper_bound(count); ++at) {
+      sum += at->second;
+    }
+    if (sum >= most) most = sum, usual = count;
   }
   std::vector<Gram> fit;
   for (const Gram& one : level.grams) {
-    if (one.count * 5u >= usual * 4u && one.count * 4u <= usual * 5u + 4u) fit.push_back(one);
+    if (one.count * 5u >= usual * 4u && one.count * 7u <= usual * 8u + 7u) fit.push_back(one);
   }
   std::ranges::sort(fit, {}, [&](const Gram& one) {
     return std::tuple(one.first % level.period * kMaxAnchors / level.period, one.length, one.first);
@@ -161,31 +174,43 @@ std::vector<Anchor> find_anchors(Symbols symbols, std::span<const Gram> grams) {
   return anchors;
 }
 
-// Sets the offsets from anchors[reference].
+constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
+// How far b is from a, going round, in [-period / 2, period / 2).
+std::int64_t around(std::size_t from, std::size_t to, std::size_t period) {
+  const std::size_t ahead = (to % period + period - from % period) % period;
+  return ahead * 2 < period ? static_cast<std::int64_t>(ahead)
+                            : static_cast<std::int64_t>(ahead) - static_cast<std::int64_t>(period);
+}
+
+// Sets the offsets from anchors[reference]; kNowhere where there is no usual one.
 void measure_offsets(std::vector<Anchor>& anchors, std::size_t reference, std::size_t period) {
   const std::vector<std::size_t>& base = anchors[reference].positions;
+  std::vector<std::size_t> offsets;
   for (Anchor& one : anchors) {
-    std::vector<std::size_t> offsets;
+    offsets.clear();
     std::size_t before = 0;
     for (const std::size_t at : one.positions) {
       while (before + 1 < base.size() && base[before + 1] <= at) ++before;
       if (base.empty() || base[before] > at || at - base[before] > period + period / 4) continue;
       offsets.push_back(at - base[before]);
     }
-    if (offsets.empty()) {
-      one.offset = std::numeric_limits<std::size_t>::max();
-      continue;
-    }
+    one.offset = kNowhere;
+    if (offsets.empty()) continue;
     const auto middle = offsets.begin() + static_cast<std::ptrdiff_t>(offsets.size() / 2);
     std::ranges::nth_element(offsets, middle);
-    one.offset = *middle;
+    const std::size_t usual = *middle;
+    const auto near = static_cast<std::size_t>(std::ranges::count_if(offsets, [&](std::size_t at) {
+      return std::abs(around(usual, at, period)) * 8 <= static_cast<std::int64_t>(period);
+    }));
+    if (near * 4 >= offsets.size() * 3) one.offset = usual;
   }
 }
 
-// Where the repetitions begin, `shift` symbols behind the reference. Every anchor has a vote, so
-// that one that is missing or was exchanged costs nothing.
+// Where the repetitions are: about `period` apart, at the reference where it is there. Every anchor
+// has a vote, so that one that is missing or was exchanged costs nothing.
 std::vector<std::size_t> vote(const std::vector<Anchor>& anchors, std::size_t reference,
-                              std::size_t period, std::size_t shift, std::size_t size) {
+                              std::size_t period, std::size_t size) {
   struct Vote {
     std::int64_t at;
     bool reference;
@@ -193,27 +218,31 @@ std::vector<std::size_t> vote(const std::vector<Anchor>& anchors, std::size_t re
   std::vector<Vote> votes;
   std::size_t voters = 0;
   for (std::size_t i = 0; i < anchors.size(); ++i) {
-    if (anchors[i].offset == std::numeric_limits<std::size_t>::max()) continue;
+    if (anchors[i].offset == kNowhere) continue;
     ++voters;
     for (const std::size_t at : anchors[i].positions) {
-      votes.push_back(
-          {static_cast<std::int64_t>(at + shift) - static_cast<std::int64_t>(anchors[i].offset),
-           i == reference});
+      votes.push_back({static_cast<std::int64_t>(at) - static_cast<std::int64_t>(anchors[i].offset),
+                       i == reference});
     }
   }
   std::ranges::sort(votes, {}, [](const Vote& one) { return std::pair(one.at, !one.reference); });
   const auto slack = static_cast<std::int64_t>(period / 6 + 1);
   std::vector<std::size_t> starts;
+  std::size_t for_last = 0;
   for (std::size_t begin = 0, end = 0; begin < votes.size(); begin = end) {
     std::optional<std::int64_t> exact;
     for (end = begin; end < votes.size() && votes[end].at - votes[begin].at <= slack; ++end) {
       if (votes[end].reference && !exact) exact = votes[end].at;
     }
-    if ((end - begin) * 6 < voters) continue;
-    const std::int64_t at = std::clamp(exact.value_or(votes[begin + (end - begin) / 2].at),
-                                       std::int64_t{0}, static_cast<std::int64_t>(size));
-    const auto start = static_cast<std::size_t>(at);
-    if (start >= size || (!starts.empty() && start < starts.back() + period / 2)) continue;
+    if ((end - begin) * 5 < voters * 2) continue;
+    const auto start = static_cast<std::size_t>(
+        std::max(exact.value_or(votes[begin + (end - begin) / 2].at), std::int64_t{0}));
+    if (start >= size) continue;
+    if (!starts.empty() && start < starts.back() + period / 2) {
+      if (end - begin <= for_last) continue;
+      starts.pop_back();
+    }
+    for_last = end - begin;
     starts.push_back(start);
   }
   return starts;
@@ -227,21 +256,19 @@ Histogram histogram_of(Symbols symbols) {
   return counts;
 }
 
-// Symbols of a part that are left out of, added to or exchanged in the typical one, whatever their
-// order.
-std::size_t edits(Symbols part, const Histogram& typical, std::size_t typical_size) {
+// What a part has beyond the typical one, whatever the order.
+std::vector<std::uint32_t> surplus(Symbols part, const Histogram& typical) {
   Histogram left = typical;
-  std::size_t added = 0;
+  std::vector<std::uint32_t> more;
   for (const std::uint32_t symbol : part) {
     const auto found = left.find(symbol);
     if (found == left.end() || found->second == 0) {
-      ++added;
+      more.push_back(symbol);
     } else {
       --found->second;
     }
   }
-  const std::size_t missing = typical_size + added - part.size();
-  return std::max(added, missing);
+  return more;
 }
 
 // The shortest front of `part` that `typical` turns into with at most `most` insertions and
@@ -281,6 +308,8 @@ struct Parts {
   std::vector<std::size_t> starts;
   std::vector<std::size_t> ends;  // of what is like the typical one; after it, something else
   std::vector<bool> alike;
+  std::vector<std::size_t> differs;  // edits from the typical one, of those that are alike
+  std::vector<bool> inserted;        // something else stands inside of it: evaluation, try-outs
   std::size_t typical = 0;
   Histogram vocabulary;  // of the typical one
   std::size_t period = 0;
@@ -319,6 +348,8 @@ Parts cut(Symbols symbols, std::vector<std::size_t> starts, std::size_t period) 
   parts.vocabulary = histogram_of(typical);
   parts.ends.resize(count);
   parts.alike.resize(count);
+  parts.differs.resize(count);
+  parts.inserted.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t end = i + 1 < count ? parts.starts[i + 1] : symbols.size();
     const Symbols part = symbols.subspan(parts.starts[i], end - parts.starts[i]);
@@ -328,13 +359,16 @@ Parts cut(Symbols symbols, std::vector<std::size_t> starts, std::size_t period) 
       if (front) parts.ends[i] = parts.starts[i] + *front;
     }
     const std::size_t size = parts.ends[i] - parts.starts[i];
-    if (size * 4 > parts.period * 5 || size * 5 < parts.period * 4) continue;
-    parts.alike[i] =
-        edits(symbols.subspan(parts.starts[i], size), parts.vocabulary, parts.period) * 5 <=
-        parts.period;
+    if (size * 5 < parts.period * 4) continue;
+    const std::size_t left = surplus(part.first(size), parts.vocabulary).size();
+    const std::size_t missing = parts.period + left - size;
+    parts.inserted[i] = size * 4 > parts.period * 5;
+    const std::size_t differs = parts.inserted[i] ? missing : std::max(missing, left);
+    parts.alike[i] = differs * 5 <= parts.period;
     if (!parts.alike[i]) continue;
+    parts.differs[i] = differs;
     ++parts.whole;
-    parts.covered += size;
+    parts.covered += parts.inserted[i] ? size - left : size;
   }
   return parts;
 }
@@ -400,22 +434,95 @@ Evidence evidence_of(const Launches& launches, const Parts& parts) {
   return evidence;
 }
 
+bool mostly_known(Symbols symbols, const Parts& parts) {
+  const auto known = static_cast<std::size_t>(std::ranges::count_if(
+      symbols, [&](std::uint32_t symbol) { return parts.vocabulary.contains(symbol); }));
+  return known * 5 >= symbols.size() * 4;
+}
+
+// Whether the first launches of the typical one come at a position.
+bool begins_alike(Symbols symbols, std::size_t at, const Parts& parts) {
+  const std::size_t size = std::min<std::size_t>({6, parts.period, symbols.size() - at});
+  const Symbols begin = symbols.subspan(parts.starts[parts.typical], size);
+  return mine::align(begin, symbols.subspan(at, size), 1).has_value();
+}
+
+// Where the first iteration begins of which only the end is certain: where the recording does, or
+// after what a program does first.
+std::size_t begin_of_first(Symbols symbols, std::size_t first, const Parts& parts) {
+  if (begins_alike(symbols, first, parts)) return first;
+  const std::size_t end = parts.starts.front();
+  std::size_t best = first, least = parts.period / 4;
+  for (std::size_t at = first; at < end; ++at) {
+    const std::size_t size = end - at;
+    const std::size_t off = size > parts.period ? size - parts.period : parts.period - size;
+    if (off < least && begins_alike(symbols, at, parts)) best = at, least = off;
+  }
+  return best;
+}
+
+// Whether nearly everything that the typical one does is there.
+bool contains_typical(Symbols symbols, const Parts& parts) {
+  const Histogram there = histogram_of(symbols);
+  const auto found = static_cast<std::size_t>(std::ranges::count_if(
+      parts.vocabulary, [&](const auto& one) { return there.contains(one.first); }));
+  return found * 5 >= parts.vocabulary.size() * 4;
+}
+
+// What the repetitions of an inner level leave unexplained of those of an outer one that are alike,
+// as a share.
+double unexplained(Symbols symbols, const Parts& inner, const Parts& outer) {
+  std::size_t left = 0, all = 0, at = 0;
+  for (std::size_t i = 0; i + 1 < inner.starts.size(); ++i) {
+    const std::size_t start = inner.starts[i];
+    while (at + 1 < outer.starts.size() && outer.starts[at + 1] <= start) ++at;
+    if (!outer.alike[at] || start < outer.starts[at] || start >= outer.ends[at]) continue;
+    const Symbols part = symbols.subspan(start, inner.starts[i + 1] - start);
+    all += part.size();
+    if (!inner.alike[i]) {
+      left += part.size();
+    } else if (inner.inserted[i]) {
+      left += inner.differs[i] + surplus(part, inner.vocabulary).size();
+    } else {
+      left += inner.differs[i] + inner.starts[i + 1] - inner.ends[i];
+    }
+  }
+  return all == 0 ? 1 : static_cast<double>(left) / static_cast<double>(all);
+}
+
+// By how much repetitions differ from the typical one even where nothing is wrong with the level.
+double usual_noise(const Parts& parts) {
+  std::size_t differs = 0, all = 0;
+  for (std::size_t i = 0; i < parts.starts.size(); ++i) {
+    if (!parts.alike[i] || i == parts.typical) continue;
+    differs += parts.differs[i];
+    all += parts.period;
+  }
+  return all == 0 ? 0 : static_cast<double>(differs) / static_cast<double>(all);
+}
+
 // What stands between the repetitions of an inner level: is it a phase of its own beside
 // iterations, or the rest of an iteration of which these are only parts?
 bool rest_is_a_phase(Symbols symbols, const Parts& parts) {
   Histogram rest;
   std::size_t size = 0, known = 0, to_host = 0;
   for (std::size_t i = 0; i + 1 < parts.starts.size(); ++i) {
-    const std::size_t from = parts.alike[i] ? parts.ends[i] : parts.starts[i];
-    for (std::size_t at = from; at < parts.starts[i + 1]; ++at) {
-      ++rest[symbols[at]];
+    const std::size_t from = parts.alike[i] && !parts.inserted[i] ? parts.ends[i] : parts.starts[i];
+    const Symbols between = symbols.subspan(from, parts.starts[i + 1] - from);
+    const std::vector<std::uint32_t> more =
+        parts.inserted[i] && parts.alike[i]
+            ? surplus(between, parts.vocabulary)
+            : std::vector<std::uint32_t>(between.begin(), between.end());
+    // A repetition that was missed, so this level is none.
+    if (more.size() * 4 >= parts.period * 3 && contains_typical(more, parts)) return false;
+    for (const std::uint32_t symbol : more) {
+      ++rest[symbol];
       ++size;
-      known += parts.vocabulary.contains(symbols[at]) ? 1 : 0;
-      to_host += sort_of(symbols[at]) == WorkSort::kToHost ? 1 : 0;
+      known += parts.vocabulary.contains(symbol) ? 1 : 0;
+      to_host += sort_of(symbol) == WorkSort::kToHost ? 1 : 0;
     }
   }
   const std::size_t span = parts.starts.back() - parts.starts.front();
-  if (size * 200 <= span) return true;                // next to nothing
   if (to_host * 2 > size) return true;                // a checkpoint
   if (to_host > 0 && size * 50 <= span) return true;  // a line of a log
   std::size_t shared = 0;
@@ -425,30 +532,47 @@ bool rest_is_a_phase(Symbols symbols, const Parts& parts) {
   return known * 5 >= size * 3 && shared * 10 >= parts.vocabulary.size() * 3;
 }
 
-bool mostly_known(Symbols symbols, const Parts& parts) {
-  const auto known = static_cast<std::size_t>(std::ranges::count_if(
-      symbols, [&](std::uint32_t symbol) { return parts.vocabulary.contains(symbol); }));
-  return known * 5 >= symbols.size() * 4;
-}
-
 Parts parts_of(Symbols symbols, const Level& level) {
   const std::vector<Gram> grams = choose_anchors(level);
   std::vector<Anchor> anchors = find_anchors(symbols, grams);
   if (anchors.empty()) return {};
   const std::size_t reference = best_reference(anchors, level.period);
   measure_offsets(anchors, reference, level.period);
-  return cut(symbols, vote(anchors, reference, level.period, 0, symbols.size()), level.period);
+  return cut(symbols, vote(anchors, reference, level.period, symbols.size()), level.period);
 }
 
-bool convincing(const Parts& parts, std::size_t size) {
-  if (parts.whole < 2 || parts.covered * 10 < size * 6) return false;
+// Whether they are alike in their order, too: over a small alphabet, parts of chance have the same
+// counts.
+bool in_order(Symbols symbols, const Parts& parts) {
+  const Symbols typical = symbols.subspan(parts.starts[parts.typical], parts.period);
+  // What two random strings share in order depends on how many symbols there are.
+  const double share = parts.period < 8 ? 0 : parts.vocabulary.size() < 8 ? 0.2 : 0.4;
+  const auto most = static_cast<std::uint32_t>(share * static_cast<double>(parts.period));
+  // Two random parts would differ by twice this. Of many symbols, the same counts are proof enough:
+  // several threads that launch have no common order.
+  const double by_chance = 0.28 * std::sqrt(static_cast<double>(parts.vocabulary.size()) *
+                                            static_cast<double>(parts.period));
+  std::size_t asked = 0, alike = 0;
+  for (std::size_t i = 0; i < parts.starts.size() && asked < kSamples; ++i) {
+    if (!parts.alike[i] || parts.inserted[i] || i == parts.typical) continue;
+    const Symbols part = symbols.subspan(parts.starts[i], parts.ends[i] - parts.starts[i]);
+    ++asked;
+    const bool counts =
+        parts.vocabulary.size() >= 32 && static_cast<double>(parts.differs[i]) <= by_chance;
+    alike += counts || mine::align(typical, part, most) ? 1 : 0;
+  }
+  return asked > 0 && alike * 4 >= asked * 3;
+}
+
+bool convincing(Symbols symbols, const Parts& parts) {
+  if (parts.whole < 2 || parts.covered * 2 < symbols.size()) return false;
   const std::size_t repeated = (parts.whole - 1) * parts.period;
-  return repeated >= 16 && (parts.whole > 2 || parts.period >= 32);
+  return repeated >= 16 && (parts.whole > 2 || parts.period >= 32) && in_order(symbols, parts);
 }
 
 // Points for and against; see docs/iterations.md.
 int weigh(Symbols symbols, const Parts& parts, const Evidence& evidence) {
-  int points = evidence.input ? 2 : evidence.output ? 1 : 0;
+  int points = evidence.input ? 3 : evidence.output ? 1 : 0;
   points += evidence.pause ? 1 : 0;
   points += parts.period >= 200 ? 1 : 0;
   points += parts.whole >= 100 ? 1 : 0;
@@ -472,44 +596,144 @@ int weigh(Symbols symbols, const Parts& parts, const Evidence& evidence) {
   return points;
 }
 
-// The offset in the typical iteration at which it begins: where the recording began and ended if
-// that fits, and where the host stood still, which most loops do for their next input.
-std::size_t choose_begin(const Launches& launches, const Parts& parts, const Evidence& evidence) {
+// The offset of a position in the cycle by the anchor nearest to it, on the given side.
+std::size_t phase_of(std::size_t at, bool before, const std::vector<Anchor>& anchors,
+                     std::size_t period) {
+  std::size_t nearest = kNowhere, phase = 0;
+  for (const Anchor& one : anchors) {
+    if (one.offset == kNowhere || one.positions.empty()) continue;
+    auto next = std::ranges::lower_bound(one.positions, at);
+    if (before ? next == one.positions.begin() : next == one.positions.end()) continue;
+    if (before) --next;
+    const std::size_t distance = before ? at - *next : *next - at;
+    if (distance >= nearest) continue;
+    nearest = distance;
+    phase = before ? one.offset + distance : one.offset + period - distance % period;
+  }
+  return phase % period;
+}
+
+// Where in the cycle an iteration begins. The two differ where the order of launches varies there.
+struct Begin {
+  std::size_t ahead;   // seen from what comes before
+  std::size_t behind;  // seen from what comes after
+  bool recorded;       // it is where the recording began
+  bool closed;         // ... and where it ended
+};
+
+// Where the recording began and ended if these are the same place in the cycle, else where the host
+// stood still, which most loops do for their next input.
+Begin choose_begin(const Launches& launches, const Parts& parts, const Evidence& evidence,
+                   const std::vector<Anchor>& anchors) {
   const std::size_t period = parts.period;
-  const std::size_t size = launches.symbols.size();
-  const auto phase = [&](std::size_t at) {
-    const std::size_t first = parts.starts.front();
-    return at >= first ? (at - first) % period : (period - (first - at) % period) % period;
-  };
-  const std::size_t recorded_from = phase(launches.first_seen);
-  const std::size_t recorded_to = (size - parts.starts.back()) % period;
+  const std::size_t from = phase_of(launches.first_seen, false, anchors, period);
+  const std::size_t to = phase_of(launches.symbols.size(), true, anchors, period);
+  const Symbols lead = launches.symbols.subspan(
+      launches.first_seen, std::min(std::max<std::size_t>(period / 40, 1),
+                                    launches.symbols.size() - launches.first_seen));
+  const bool known = mostly_known(lead, parts);  // else it begins before the loop
+  if (known && std::abs(around(from, to, period)) * 50 <= static_cast<std::int64_t>(period)) {
+    return {to, from, true, true};
+  }
   const double longest = std::max(std::ranges::max(evidence.pauses), 1.0);
-  const auto near = [&](std::size_t a, std::size_t b) {
-    const std::size_t apart = a > b ? a - b : b - a;
-    return std::min(apart, period - apart) * 50 <= period;
-  };
-  const bool both = near(recorded_from, recorded_to);
   const std::size_t typical = parts.starts[parts.typical];
-  const auto sort_at = [&](std::size_t offset) {
-    return sort_of(launches.symbols[typical + offset % period]);
+  const auto is_input = [&](std::size_t offset) {
+    return sort_of(launches.symbols[typical + offset % period]) == WorkSort::kToDevice;
   };
   std::size_t best = 0;
   double most = -1;
   for (std::size_t offset = 0; offset < period; ++offset) {
-    const bool input = sort_at(offset) == WorkSort::kToDevice &&
-                       sort_at(offset + period - 1) != WorkSort::kToDevice;
-    double score = evidence.pauses[offset] / longest + (input ? 0.5 : 0);
-    if (offset == recorded_from) score += both ? 2 : 0.6;
-    if (offset == recorded_to) score += both ? 0.5 : 0.6;
+    double score = evidence.pauses[offset] / longest * (evidence.pause ? 1 : 0.3);
+    if (is_input(offset) && !is_input(offset + period - 1)) score += 0.5;
+    if ((known && offset == from) || offset == to) score += 0.6;
     if (score > most) most = score, best = offset;
   }
   // A pause between two inputs is a pause within the input.
-  for (std::size_t back = 0; back < period && sort_at(best) == WorkSort::kToDevice &&
-                             sort_at(best + period - 1) == WorkSort::kToDevice;
+  for (std::size_t back = 0; back < period && is_input(best) && is_input(best + period - 1);
        ++back) {
     best = (best + period - 1) % period;
   }
-  return best;
+  return {best, best, known && best == from, false};
+}
+
+// Moves the repetitions to where iterations begin.
+std::vector<std::size_t> place(const Launches& launches, std::span<const std::size_t> starts,
+                               const std::vector<Anchor>& anchors, std::size_t period,
+                               const Begin& begin) {
+  struct Near {
+    std::int64_t distance;  // from the begin to the anchor
+    const Anchor* anchor;
+  };
+  std::vector<Near> before, after;
+  for (const Anchor& one : anchors) {
+    if (one.offset == kNowhere) continue;
+    const std::int64_t behind = around(begin.behind, one.offset, period);
+    if (behind >= 0) {
+      after.push_back({behind, &one});
+    } else {
+      before.push_back({around(begin.ahead, one.offset, period), &one});
+    }
+  }
+  std::ranges::sort(before, std::ranges::greater{}, &Near::distance);
+  std::ranges::sort(after, {}, &Near::distance);
+  // Where the iteration begins by the anchors of one side that are nearest and there.
+  constexpr std::size_t kAsked = 4;
+  std::vector<std::int64_t> said;
+  const auto ask = [&](const std::vector<Near>& side, std::int64_t guess) {
+    std::size_t asked = 0;
+    for (const Near& one : side) {
+      const std::int64_t expected = guess + one.distance;
+      const auto& positions = one.anchor->positions;
+      const auto right = std::ranges::lower_bound(
+          positions, static_cast<std::size_t>(std::max<std::int64_t>(expected, 0)));
+      std::optional<std::int64_t> best;
+      if (right != positions.end()) best = static_cast<std::int64_t>(*right);
+      if (right != positions.begin()) {
+        const auto left = static_cast<std::int64_t>(*std::prev(right));
+        if (!best || expected - left < *best - expected) best = left;
+      }
+      if (!best || std::abs(*best - expected) * 8 > static_cast<std::int64_t>(period)) continue;
+      said.push_back(*best - one.distance);
+      if (++asked == kAsked) return;
+    }
+  };
+  std::vector<std::size_t> placed;
+  const auto size = static_cast<std::int64_t>(launches.symbols.size());
+  const auto first_seen = static_cast<std::int64_t>(launches.first_seen);
+  const auto slack = static_cast<std::int64_t>(period / 40);
+  // The front of the first and the back of the last may lie in the recording, too.
+  for (std::size_t i = 0; i <= starts.size(); ++i) {
+    const std::int64_t guess = i < starts.size()
+                                   ? static_cast<std::int64_t>(starts[i] + begin.behind) -
+                                         static_cast<std::int64_t>(period)
+                                   : static_cast<std::int64_t>(starts[i - 1] + begin.behind);
+    said.clear();
+    ask(after, guess);
+    ask(before, guess);
+    if (said.empty()) continue;
+    std::ranges::sort(said);
+    std::int64_t at = said[said.size() / 2];
+    if (begin.recorded && placed.empty() &&
+        std::abs(at - first_seen) * 2 <= static_cast<std::int64_t>(period)) {
+      at = first_seen;
+    } else if (said.front() != said.back()) {
+      // Something is missing here, or the order varies: the longest pause near by.
+      const std::int64_t from = std::max<std::int64_t>(said[said.size() / 4] - slack, 0);
+      const std::int64_t to = std::min(said[said.size() * 3 / 4] + slack, size - 1);
+      for (std::int64_t k = from; k <= to; ++k) {
+        const auto pause = [&](std::int64_t which) {
+          return which < 0 || which >= size ? std::uint16_t{0}
+                                            : launches.pauses[static_cast<std::size_t>(which)];
+        };
+        if (pause(k) > pause(at)) at = k;
+      }
+    }
+    if (at < 0 || at >= size) continue;
+    if (begin.closed && (size - at) * 16 <= static_cast<std::int64_t>(period)) continue;
+    const auto start = static_cast<std::size_t>(at);
+    if (placed.empty() || start >= placed.back() + period / 2) placed.push_back(start);
+  }
+  return placed;
 }
 
 }  // namespace
@@ -540,12 +764,14 @@ Cycle find_cycle(const Launches& launches) {
     if (level != nullptr && one.period * 3 > parts.period * 2) continue;
     Parts inner = parts_of(seen.symbols, one);
     if (level == nullptr) {
-      if (!convincing(inner, window)) continue;
+      if (!convincing(seen.symbols, inner)) continue;
     } else {
       if (inner.whole < 2 * parts.whole || inner.covered * 10 < parts.covered * 4) continue;
       const Evidence evidence = evidence_of(seen, inner);
       if (!evidence.input && !evidence.output && !evidence.pause) continue;
-      if (!rest_is_a_phase(seen.symbols, inner)) continue;
+      const bool as_good =
+          unexplained(seen.symbols, inner, parts) <= 2.5 * usual_noise(parts) + 0.005;
+      if (!as_good && !rest_is_a_phase(seen.symbols, inner)) continue;
     }
     level = &one;
     parts = std::move(inner);
@@ -568,38 +794,47 @@ Cycle find_cycle(const Launches& launches) {
   std::vector<Anchor> anchors = find_anchors(launches.symbols, choose_anchors(*level));
   std::size_t reference = best_reference(anchors, level->period);
   measure_offsets(anchors, reference, level->period);
-  parts = cut(launches.symbols, vote(anchors, reference, level->period, 0, size), level->period);
+  parts = cut(launches.symbols, vote(anchors, reference, level->period, size), level->period);
   evidence = evidence_of(launches, parts);
-  const std::size_t begin = choose_begin(launches, parts, evidence);
-  for (std::size_t i = 0; i < anchors.size(); ++i) {  // the last anchor that is not behind it
-    if (anchors[i].offset <= begin && anchors[i].offset > anchors[reference].offset) reference = i;
-  }
-  const std::size_t shift = begin - anchors[reference].offset;
-  measure_offsets(anchors, reference, level->period);
-  parts =
-      cut(launches.symbols, vote(anchors, reference, level->period, shift, size), level->period);
-  if (parts.starts.size() < 2) {
+  const Begin begin = choose_begin(launches, parts, evidence, anchors);
+  parts = cut(launches.symbols, place(launches, parts.starts, anchors, parts.period, begin),
+              level->period);
+  if (parts.whole < 2) {
     cycle.abstained = "no repetition covers most of the device work";
     return cycle;
   }
   // What comes before: an iteration that does more than the others, the rest of one that was
   // launched before the recording, or something else.
-  const std::size_t front = parts.starts.front();
+  std::size_t& front = parts.starts.front();
   const std::size_t first = std::min(launches.first_seen, front);
-  if (first > 0 && first < parts.period && mostly_known(launches.symbols.first(first), parts)) {
+  if (first > 0) {
     cycle.starts.push_back(0);
     cycle.partial_first = true;
   }
+  if (parts.starts[1] - first < parts.period * 9 / 5 &&
+      begins_alike(launches.symbols, first, parts)) {
+    front = first;  // one iteration, which does more than others near its begin
+  }
   const std::size_t ahead = front - first;
-  if (ahead > 0 && mostly_known(launches.symbols.subspan(first, ahead), parts)) {
-    if (cycle.starts.empty() && ahead * 2 < parts.period) cycle.partial_first = true;
-    if (!cycle.partial_first || ahead * 2 >= parts.period) cycle.starts.push_back(first);
+  const Symbols lead = launches.symbols.subspan(first, ahead);
+  // One that does all of the typical one's work and more is an iteration, whatever the rest is; the
+  // first one tries kernels out.
+  if (ahead * 2 >= parts.period && (mostly_known(lead, parts) || contains_typical(lead, parts))) {
+    cycle.starts.push_back(begin_of_first(launches.symbols, first, parts));
+  } else if (first == 0 && ahead > 0 && mostly_known(lead, parts)) {
+    cycle.partial_first = true;
+    cycle.starts.push_back(0);
   }
   for (std::size_t i = 0; i < parts.starts.size(); ++i) {
     cycle.starts.push_back(parts.starts[i]);
     cycle.end = i + 1 < parts.starts.size() ? parts.starts[i + 1] : size;
-    if (!parts.alike[i] || (cycle.end - parts.ends[i]) * 10 <= parts.period) continue;
     // A rest of some length is something else: evaluation, a checkpoint.
+    const Symbols rest = launches.symbols.subspan(parts.ends[i], cycle.end - parts.ends[i]);
+    const bool saves = std::ranges::count(rest, WorkSort::kToHost, sort_of) * 2 >
+                       static_cast<std::ptrdiff_t>(rest.size());
+    const bool known = mostly_known(rest, parts);
+    if (!parts.alike[i] || rest.size() * (saves ? 20 : known ? 4 : 2) <= parts.period) continue;
+    if (i == 0 && !saves && !known) continue;  // the first one tried kernels out
     cycle.starts.push_back(parts.ends[i]);
   }
   const std::size_t last = cycle.end - cycle.starts.back();
@@ -611,7 +846,7 @@ Cycle find_cycle(const Launches& launches) {
   cycle.period = parts.period;
   cycle.whole = parts.whole;
   cycle.coverage = static_cast<double>(parts.covered) / static_cast<double>(size);
-  cycle.confidence = std::min(1.0, 0.4 + 0.12 * points) * std::min(1.0, cycle.coverage + 0.1);
+  cycle.confidence = std::min(1.0, 0.4 + 0.1 * points) * std::min(1.0, cycle.coverage + 0.1);
   return cycle;
 }
 

@@ -91,6 +91,14 @@ void MarkCollector::add(const Event& scope, const Dictionary& dictionary) {
       {scope.start_ns, scope.end_ns, name.number});
 }
 
+void MarkCollector::take(MarkCollector& other) {
+  for (auto& [key, marks] : other.marks_) {
+    auto& own = marks_[key];
+    own.insert(own.end(), marks.begin(), marks.end());
+  }
+  other.marks_.clear();
+}
+
 std::vector<IterationMark> MarkCollector::usable(const Key& key, std::vector<IterationMark> marks) {
   std::ranges::sort(
       marks, {}, [](const IterationMark& mark) { return std::pair(mark.start_ns, mark.end_ns); });

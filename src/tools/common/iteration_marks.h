@@ -30,8 +30,8 @@ struct IterationMarks {
 class MarkCollector {
  public:
   void add(const Event& scope, const Dictionary& dictionary);
-  // Adds the marks that another collector found on other lanes; that one has none afterwards.
-  void take(MarkCollector& other) { marks_.merge(other.marks_); }
+  // Takes all of another's.
+  void take(MarkCollector& other);
   // The best marks there are: the framework's own before numbered ranges before ends of optimizer
   // steps. Of equals, those that come first in time. Without marks, the list is empty.
   [[nodiscard]] IterationMarks best() const;

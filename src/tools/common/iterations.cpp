@@ -151,6 +151,7 @@ void stretch_to_device(IterationRun& run) {
     if (one.start_ns == std::numeric_limits<std::int64_t>::min() + 1) {
       // Only its end is marked: it begins with the first work that is known of it.
       one.start_ns = one.device_events > 0 ? std::min(one.device_start_ns, one.end_ns) : one.end_ns;
+      one.whole = false;
     }
     one.start_ns = std::max(one.start_ns, before);
     one.end_ns = std::max(one.end_ns, one.start_ns);
@@ -283,6 +284,7 @@ void join_device_times(IterationRun& run) {
   for (std::size_t i = 0; i + 1 < run.list.size(); ++i) {
     run.list[i].end_ns = run.list[i + 1].start_ns;
   }
+  run.list.back().whole = false;
 }
 
 // What the typical iteration does, and by how much each differs from it.
@@ -404,7 +406,7 @@ void tell_phases(const LaunchLog& log, IterationRun& run) {
   // The same work, much slower, at the beginning: caches, allocators and clocks were cold.
   std::vector<std::int64_t> times;
   for (const Iteration& one : run.list) {
-    if (steady(one)) times.push_back(one.duration_ns());
+    if (steady(one) && one.whole) times.push_back(one.duration_ns());
   }
   const std::int64_t middle = median(times);
   std::size_t left = times.size() / 2;
@@ -439,14 +441,21 @@ struct Iterations::Impl {
   void decide(ProcessWork& of, IterationRun& run) const;
   void take_marks(const ProcessWork& of, IterationMarks found, IterationRun& run) const;
 
-  MarksUse marks;
-  // Gives the marks of host processes to the process to which the work of their calls counts.
-  void bring_marks_to_work();
+  // Some sources give the queues of a device a process of their own. What launches and is launched
+  // shares the process in its correlation.
+  struct Home {
+    std::uint32_t process;   // of the lane
+    std::uint32_t launches;  // of the newest correlation seen on it; at first the same
+  };
+  Home& home_of(const Event& event, const Dictionary& dictionary);
+  ProcessWork& at(std::uint32_t process);
+  void move_marks();
 
-  Memo<LaneId, ProcessId> process_of;
-  std::map<ProcessId, ProcessId> called_as;
+  MarksUse marks;
+  Memo<LaneId, Home> homes;
   std::map<ProcessId, ProcessWork> work;
   std::vector<ProcessWork*> by_process;
+  std::vector<std::uint32_t> launches_of;  // by process of a host lane: of its correlations
   std::vector<IterationRun> runs;
   std::vector<std::uint32_t> run_of;       // by process
   mutable std::vector<KeyRanges> members;  // by run; finding moves a cursor
@@ -459,52 +468,69 @@ Iterations& Iterations::operator=(Iterations&&) noexcept = default;
 
 std::span<const IterationRun> Iterations::runs() const { return impl_->runs; }
 
+Iterations::Impl::Home& Iterations::Impl::home_of(const Event& event,
+                                                  const Dictionary& dictionary) {
+  Home& home = homes.get(event.lane, [&] {
+    const std::uint32_t process = dictionary.lane(event.lane).process.value;
+    return Home{process, process};
+  });
+  if (event.correlation != 0) home.launches = correlation_process(event.correlation).value;
+  return home;
+}
+
+ProcessWork& Iterations::Impl::at(std::uint32_t process) {
+  if (process >= by_process.size()) by_process.resize(std::size_t{process} + 1);
+  ProcessWork*& of = by_process[process];
+  if (of == nullptr) of = &work[ProcessId{process}];
+  return *of;
+}
+
 void Iterations::Impl::add(const Event& event, const Dictionary& dictionary) {
-  const ProcessId lane_process =
-      process_of.get(event.lane, [&] { return dictionary.lane(event.lane).process; });
-  const ProcessId process = program_of(event, lane_process);
-  if (event.kind == Kind::kApi && process != lane_process) called_as[lane_process] = process;
-  if (process.value >= by_process.size()) by_process.resize(std::size_t{process.value} + 1);
-  ProcessWork*& of = by_process[process.value];
-  if (of == nullptr) of = &work[process];
+  const Home& home = home_of(event, dictionary);
   switch (event.kind) {
     case Kind::kApi:
-      of->log.add_call(event);
+      if (event.correlation == 0) return;
+      if (home.process >= launches_of.size()) launches_of.resize(std::size_t{home.process} + 1);
+      launches_of[home.process] = home.launches;
+      at(home.launches).log.add_call(event);
       return;
     case Kind::kScope:
-      of->marks.add(event, dictionary);
+      at(home.process).marks.add(event, dictionary);
       return;
     case Kind::kGap:
-      of->lost += event.gap.lost;
+      at(home.launches).lost += event.gap.lost;
       return;
     default:
       break;
   }
+  ProcessWork& of = at(home.launches);
   if (event.untimed()) {
-    ++of->untimed;
-    return;
+    ++of.untimed;
+  } else {
+    of.log.add(event, of.symbols.of(event));
   }
-  of->log.add(event, of->symbols.of(event));
+}
+
+// Marks are on host lanes: brings them to the work that these launched.
+void Iterations::Impl::move_marks() {
+  const auto works = [](const auto& one) { return one.second.log.size() > 0; };
+  const bool one_works = std::ranges::count_if(work, works) == 1;
+  for (auto& [process, of] : work) {
+    std::uint32_t to = process.value < launches_of.size() ? launches_of[process.value] : 0;
+    // No call says what this process launched, but there is only one that it can be.
+    if (to == 0 && one_works) to = std::ranges::find_if(work, works)->first.value;
+    if (to != 0 && to != process.value) at(to).marks.take(of.marks);
+  }
 }
 
 void Iterations::consume(std::span<const Event> events, const Context& context) {
   for (const Event& event : events) impl_->add(event, context.dictionary());
 }
 
-void Iterations::Impl::bring_marks_to_work() {
-  for (const auto& [host, program] : called_as) {
-    const auto from = work.find(host);
-    const auto to = work.find(program);
-    if (from == work.end() || to == work.end() || from->second.log.size() > 0) continue;
-    to->second.marks.take(from->second.marks);
-    to->second.lost += std::exchange(from->second.lost, 0);
-  }
-}
-
 void Iterations::finish(const Context&) {
-  impl_->bring_marks_to_work();
+  for (auto& [process, work] : impl_->work) work.log.close();
+  impl_->move_marks();
   for (auto& [process, work] : impl_->work) {
-    work.log.close();
     IterationRun run{.process = process, .marks = {}, .abstained = {}, .list = {}};
     run.lost = work.lost;
     impl_->decide(work, run);
@@ -517,8 +543,9 @@ void Iterations::finish(const Context&) {
 }
 
 std::optional<IterationMember> Iterations::member(const Event& work) const {
-  const ProcessId of_lane = impl_->process_of.get(work.lane, [] { return ProcessId{}; });
-  const std::uint32_t process = program_of(work, of_lane).value;
+  const std::uint32_t process =
+      work.correlation != 0 ? correlation_process(work.correlation).value
+                            : impl_->homes.get(work.lane, [] { return Impl::Home{}; }).launches;
   const std::uint32_t run = process < impl_->run_of.size() ? impl_->run_of[process] : 0;
   if (run == 0 || work.untimed()) return std::nullopt;
   const std::uint64_t key = impl_->by_process[process]->log.key_of(work);

@@ -52,6 +52,9 @@ struct Iteration {
   std::int64_t device_start_ns = kNoTime;
   std::int64_t device_end_ns = kNoTime;
   IterationPhase phase = IterationPhase::kOther;
+  // Whether both its ends are known. Not that of the last mined one, of which only the work is, nor
+  // that of the first where only ends are marked: their durations do not compare.
+  bool whole = true;
   std::int64_t number = -1;  // that its mark bears (ProfilerStep#17); -1 = none
   std::uint64_t device_events = 0;
   std::uint64_t kernels = 0;
@@ -93,7 +96,8 @@ struct IterationMember {
 // its correlations still say which work belongs to which calls.
 inline ProcessId program_of(const Event& event, ProcessId of_lane) {
   const bool launches = event.kind == Kind::kApi || kDeviceWork.has(event.kind);
-  return launches && event.correlation != 0 ? correlation_process(event.correlation) : of_lane;
+  const ProcessId launcher = correlation_process(event.correlation);  // text need not name one
+  return launches && launcher ? launcher : of_lane;
 }
 
 // Fed with all events of a trace of kIterationKinds, in the order in which a tool gets them.

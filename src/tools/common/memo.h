@@ -14,7 +14,7 @@ class Memo {
  public:
   // The value of `id`, made by `make()` on first sight.
   template <class Make>
-  const Value& get(Id id, Make&& make) {
+  Value& get(Id id, Make&& make) {
     if (id.value >= values_.size()) values_.resize(std::size_t{id.value} + 1);
     std::optional<Value>& value = values_[id.value];
     if (!value) value = make();

@@ -20,24 +20,29 @@ struct Steady {
 
   explicit Steady(const IterationRun& run) {
     for (const Iteration& one : run.list) {
-      if (one.phase == IterationPhase::kSteady) durations.add(one.duration_ns());
+      if (counts(one)) durations.add(one.duration_ns());
     }
     median = durations.quantile(0.5);
     stats::Quantiles distances;
     for (const Iteration& one : run.list) {
-      if (one.phase == IterationPhase::kSteady) {
+      if (counts(one)) {
         distances.add(std::abs(one.duration_ns() - median));
       }
     }
     deviation = distances.quantile(0.5);
   }
 
+  // Whether its duration tells of the steady state.
+  static bool counts(const Iteration& one) {
+    return one.phase == IterationPhase::kSteady && one.whole;
+  }
+
   // Far outside of what the others do: beyond five times their usual distance from the middle, and
   // by a tenth of it at least. Of few, none can be called odd.
   [[nodiscard]] bool odd(const Iteration& one) const {
     const std::int64_t distance = std::abs(one.duration_ns() - median);
-    return one.phase == IterationPhase::kSteady && durations.count() >= 5 &&
-           distance > 5 * deviation && distance > median / 10;
+    return counts(one) && durations.count() >= 5 && distance > 5 * deviation &&
+           distance > median / 10;
   }
 };
 
@@ -99,7 +104,7 @@ class IterationsTool : public Tool {
         continue;
       }
       Steady state(run);
-      report.parts.emplace_back(found(run, state, label));
+      report.parts.emplace_back(found(run, label));
       add_odd(report, run, state, label);
       steady.rows.push_back(row_of(run, state, label));
       Series durations{.id = "durations",
@@ -133,8 +138,7 @@ class IterationsTool : public Tool {
             .advice = "mark them: torch.profiler's step(), or a range \"iteration N\" around each"};
   }
 
-  static Finding found(const IterationRun& run, const Steady& state, const std::string& label) {
-    const auto steady = static_cast<std::int64_t>(state.durations.count());
+  static Finding found(const IterationRun& run, const std::string& label) {
     Finding finding{.id = "iterations-found",
                     .level = Finding::Level::kInfo,
                     .text = {},
@@ -145,7 +149,7 @@ class IterationsTool : public Tool {
         "{}{} iterations {}, {} of them steady", prefix(label), run.list.size(),
         run.origin == IterationOrigin::kMarks ? fmt::format("marked by {}", run.marks)
                                               : std::string("found in the device work alone"),
-        steady);
+        run.repeats);
     finding.evidence = {{"confidence", run.confidence, Unit::kShare},
                         {"period", static_cast<std::int64_t>(run.period)},
                         {"repeats", static_cast<std::int64_t>(run.repeats)},
@@ -160,7 +164,7 @@ class IterationsTool : public Tool {
     std::vector<std::size_t> odd;
     std::int64_t excess = 0, all = 0;
     for (std::size_t i = 0; i < run.list.size(); ++i) {
-      if (run.list[i].phase == IterationPhase::kSteady) all += run.list[i].duration_ns();
+      if (Steady::counts(run.list[i])) all += run.list[i].duration_ns();
       if (!state.odd(run.list[i])) continue;
       odd.push_back(i);
       excess += std::max<std::int64_t>(run.list[i].duration_ns() - state.median, 0);
@@ -187,7 +191,7 @@ class IterationsTool : public Tool {
   }
 
   static std::optional<double> deviation(const Iteration& one, const Steady& state) {
-    if (state.median <= 0) return std::nullopt;
+    if (state.median <= 0 || !one.whole) return std::nullopt;
     return static_cast<double>(one.duration_ns()) / static_cast<double>(state.median) - 1;
   }
 
@@ -197,7 +201,7 @@ class IterationsTool : public Tool {
     if (several_) row.emplace_back(label);
     const auto steady = static_cast<std::int64_t>(state.durations.count());
     row.emplace_back(static_cast<std::int64_t>(run.list.size()));
-    row.emplace_back(steady);
+    row.emplace_back(static_cast<std::int64_t>(run.repeats));
     if (steady == 0) {
       row.resize(row.size() + 6);
       return row;
