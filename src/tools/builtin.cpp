@@ -8,6 +8,7 @@
 #include "tools/memory/memory.h"
 #include "tools/operators/operators.h"
 #include "tools/overlap/overlap.h"
+#include "tools/patterns/patterns.h"
 #include "tools/summary/summary.h"
 
 namespace pasta {
@@ -15,7 +16,7 @@ namespace pasta {
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
       tools::kSummary,  tools::kKernels, tools::kOperators,  tools::kOverlap,  tools::kIdle,
-      tools::kLaunches, tools::kMemory,  tools::kIterations, tools::kDiagnose,
+      tools::kLaunches, tools::kMemory,  tools::kIterations, tools::kPatterns, tools::kDiagnose,
   };
   return kTools;
 }

@@ -32,7 +32,13 @@ class Symbols {
       if (direction == CopyDirection::kDeviceToHost) sort = WorkSort::kToHost;
       if (direction == CopyDirection::kHostToDevice) sort = WorkSort::kToDevice;
     }
-    return id(what << 2 | static_cast<std::uint64_t>(sort), sort);
+    const std::uint32_t symbol = id(what << 2 | static_cast<std::uint64_t>(sort), sort);
+    if (symbol >> 2 == names_.size()) names_.push_back(work.name);
+    return symbol;
+  }
+  // That of the first work with this symbol; not of a group.
+  [[nodiscard]] StringId name(std::uint32_t symbol) const {
+    return symbol >> 2 < names_.size() ? names_[symbol >> 2] : StringId{};
   }
   // Of all that one call launched: a graph. The order in which its branches ran does not count.
   std::uint32_t of_group(std::uint64_t signature) {
@@ -45,6 +51,7 @@ class Symbols {
     return ids_.try_emplace(key, next | static_cast<std::uint32_t>(sort)).first->second;
   }
   std::unordered_map<std::uint64_t, std::uint32_t> ids_;
+  std::vector<StringId> names_;  // groups come after all of these
 };
 
 struct ProcessWork {
@@ -385,6 +392,7 @@ void tell_phases(const LaunchLog& log, IterationRun& run) {
       [&](std::size_t i, std::uint64_t edits, std::uint64_t saves, std::uint64_t foreign) {
         Iteration& one = run.list[i];
         one.edits = edits;
+        if (one.phase == IterationPhase::kPartial) return;  // known from its place
         if (edits * 5 <= size) {
           one.phase = IterationPhase::kSteady;
         } else if (saves * 2 > one.device_events) {
@@ -552,6 +560,51 @@ std::optional<IterationMember> Iterations::member(const Event& work) const {
   const auto iteration = impl_->members[run - 1].find(key);
   if (!iteration) return std::nullopt;
   return IterationMember{run - 1, *iteration};
+}
+
+IterationExcess Iterations::excess(std::size_t run, std::size_t iteration) const {
+  const IterationRun& of = impl_->runs[run];
+  const ProcessWork& work = impl_->work.at(of.process);
+  struct Part {
+    std::int64_t usual_ns = 0, here_ns = 0, usual_wait_ns = 0, here_wait_ns = 0;
+  };
+  std::unordered_map<std::uint32_t, Part> parts;  // by symbol
+  KeyRanges ranges(of.list);
+  std::int64_t done = kNoTime;
+  LaunchRecord record;
+  for (LaunchLog::Reader reader(work.log); reader.next(record);) {
+    const std::int64_t wait =
+        done == kNoTime ? 0 : distance_saturated(std::min(done, record.start_ns), record.start_ns);
+    done = std::max(done, record.end_ns);
+    const auto at = ranges.find(record.key);
+    if (!at) continue;
+    const std::int64_t took = distance_saturated(record.start_ns, record.end_ns);
+    Part& part = parts[record.symbol];
+    if (*at == iteration) {
+      part.here_ns = add_saturated(part.here_ns, took);
+      part.here_wait_ns = add_saturated(part.here_wait_ns, wait);
+    } else if (of.list[*at].phase == IterationPhase::kSteady) {
+      part.usual_ns = add_saturated(part.usual_ns, took);
+      part.usual_wait_ns = add_saturated(part.usual_wait_ns, wait);
+    }
+  }
+  const auto others = static_cast<std::int64_t>(of.repeats) -
+                      (of.list[iteration].phase == IterationPhase::kSteady ? 1 : 0);
+  IterationExcess most;
+  if (others <= 0) return most;
+  std::uint32_t work_symbol = 0, wait_symbol = 0;
+  for (const auto& [symbol, part] : parts) {
+    const std::int64_t more = part.here_ns - part.usual_ns / others;
+    const std::int64_t waited = part.here_wait_ns - part.usual_wait_ns / others;
+    // Of equals the first to occur, so that the answer does not depend on a table's order.
+    if (more > most.work_ns || (more == most.work_ns && more > 0 && symbol < work_symbol)) {
+      most.work_ns = more, work_symbol = symbol, most.work = work.symbols.name(symbol);
+    }
+    if (waited > most.wait_ns || (waited == most.wait_ns && waited > 0 && symbol < wait_symbol)) {
+      most.wait_ns = waited, wait_symbol = symbol, most.waited_for = work.symbols.name(symbol);
+    }
+  }
+  return most;
 }
 
 // Gives each mark the launches that the host made in it.

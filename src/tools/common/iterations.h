@@ -100,6 +100,14 @@ inline ProcessId program_of(const Event& event, ProcessId of_lane) {
   return launches && launcher ? launcher : of_lane;
 }
 
+// Of what an iteration has more than the steady ones on average.
+struct IterationExcess {
+  StringId work{};  // whose device work took longest beyond that, and by how much
+  std::int64_t work_ns = 0;
+  StringId waited_for{};  // before which the process' devices stood still longest beyond that
+  std::int64_t wait_ns = 0;
+};
+
 // Fed with all events of a trace of kIterationKinds, in the order in which a tool gets them.
 class Iterations {
  public:
@@ -113,6 +121,9 @@ class Iterations {
   // process.
   void finish(const Context& context);
   [[nodiscard]] std::span<const IterationRun> runs() const;
+
+  // After finish(); reads all device work once more.
+  [[nodiscard]] IterationExcess excess(std::size_t run, std::size_t iteration) const;
 
   // Of a kernel, copy or fill of the trace, after finish(). None: it lies in no iteration. Work
   // belongs to the iteration that launched it, whenever it ran.

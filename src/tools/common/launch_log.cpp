@@ -42,7 +42,8 @@ void LaunchLog::add(const Event& work, std::uint32_t symbol) {
   window_.push_back({{.start_ns = work.start_ns,
                       .end_ns = work.end_ns,
                       .symbol = symbol,
-                      .queue = queue_of_.get(work.lane, [&] { return queues_++; })},
+                      .queue = queue_of_.get(work.lane, [&] { return queues_++; }),
+                      .scope = work.scope},
                      work.correlation});
 }
 
@@ -101,6 +102,7 @@ void LaunchLog::write(const LaunchRecord& record) {
   late_ += size_ > 0 && record.key < last_.key ? 1 : 0;
   put(bytes_, record.symbol);
   put(bytes_, record.queue);
+  put(bytes_, difference(last_.scope.value, record.scope.value));
   put(bytes_, difference(last_.key, record.key));
   put(bytes_, difference(bits(last_.start_ns), bits(record.start_ns)));
   put(bytes_, bits(record.end_ns) - bits(record.start_ns));
@@ -118,6 +120,7 @@ bool LaunchLog::Reader::next(LaunchRecord& record) {
   const auto& bytes = log_->bytes_;
   last_.symbol = static_cast<std::uint32_t>(get(bytes, byte_));
   last_.queue = static_cast<std::uint32_t>(get(bytes, byte_));
+  last_.scope.value = static_cast<std::uint32_t>(apply(last_.scope.value, get(bytes, byte_)));
   last_.key = apply(last_.key, get(bytes, byte_));
   last_.start_ns = time(apply(bits(last_.start_ns), get(bytes, byte_)));
   last_.end_ns = time(bits(last_.start_ns) + get(bytes, byte_));

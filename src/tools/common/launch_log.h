@@ -18,12 +18,13 @@ struct LaunchRecord {
   std::int64_t launch_ns = kNoTime;  // start of the call that launched it; kNoTime = not seen
   std::uint32_t symbol = 0;
   std::uint32_t queue = 0;  // the n-th of its process to have work
+  FrameId scope{};          // open around its launch
 };
 
 // The order on the device is that of several queues interleaved, which differs from one iteration
 // to the next; the order of launches does not. Its key is the correlation, if every piece of work
 // has one and it ascends on each queue, else the start on the device. Records are kept as
-// differences of variable length (about 9 bytes each), since a trace may hold tens of millions.
+// differences of variable length (about 11 bytes each), since a trace may hold tens of millions.
 class LaunchLog {
  public:
   // In order of end_ns. `symbol` is the caller's.
@@ -33,7 +34,8 @@ class LaunchLog {
   // After the last event.
   void close();
 
-  [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }  // of the closed log
+  [[nodiscard]] bool empty() const { return size_ == 0 && window_.empty(); }
   // Whether keys are correlations. Meaningless before `close()`.
   [[nodiscard]] bool by_correlation() const { return by_correlation_; }
   // The key that the record of this event has.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "stats/quantiles.h"
+#include "tools/common/demangle.h"
 #include "tools/common/iterations.h"
 
 namespace pasta::tools {
@@ -105,7 +106,7 @@ class IterationsTool : public Tool {
       }
       Steady state(run);
       report.parts.emplace_back(found(run, label));
-      add_odd(report, run, state, label);
+      add_odd(report, run, state, label, context);
       steady.rows.push_back(row_of(run, state, label));
       Series durations{.id = "durations",
                        .title = label.empty() ? "Duration of each iteration"
@@ -145,11 +146,12 @@ class IterationsTool : public Tool {
                     .of = {},
                     .evidence = {},
                     .advice = {}};
-    finding.text = fmt::format(
-        "{}{} iterations {}, {} of them steady", prefix(label), run.list.size(),
-        run.origin == IterationOrigin::kMarks ? fmt::format("marked by {}", run.marks)
-                                              : std::string("found in the device work alone"),
-        run.repeats);
+    finding.text = fmt::format("{}{} iteration{} {}, {} steady", prefix(label), run.list.size(),
+                               run.list.size() == 1 ? "" : "s",
+                               run.origin == IterationOrigin::kMarks
+                                   ? fmt::format("marked by {}", run.marks)
+                                   : std::string("found in the device work alone"),
+                               run.repeats);
     finding.evidence = {{"confidence", run.confidence, Unit::kShare},
                         {"period", static_cast<std::int64_t>(run.period)},
                         {"repeats", static_cast<std::int64_t>(run.repeats)},
@@ -159,8 +161,8 @@ class IterationsTool : public Tool {
     return finding;
   }
 
-  static void add_odd(Report& report, const IterationRun& run, const Steady& state,
-                      const std::string& label) {
+  void add_odd(Report& report, const IterationRun& run, const Steady& state,
+               const std::string& label, const Context& context) {
     std::vector<std::size_t> odd;
     std::int64_t excess = 0, all = 0;
     for (std::size_t i = 0; i < run.list.size(); ++i) {
@@ -169,7 +171,8 @@ class IterationsTool : public Tool {
       odd.push_back(i);
       excess += std::max<std::int64_t>(run.list[i].duration_ns() - state.median, 0);
     }
-    if (odd.empty()) return;
+    // If many are, the iterations vary, which the spread tells, and none is odd.
+    if (odd.empty() || odd.size() * 4 > state.durations.count()) return;
     const auto worst = std::ranges::max_element(
         odd, {}, [&](std::size_t i) { return std::abs(run.list[i].duration_ns() - state.median); });
     Finding finding{.id = "odd-iterations",
@@ -187,6 +190,21 @@ class IterationsTool : public Tool {
     finding.evidence = {{"iteration", static_cast<std::int64_t>(*worst)},
                         {"duration", run.list[*worst].duration_ns(), Unit::kNanoseconds},
                         {"median", state.median, Unit::kNanoseconds}};
+    const auto index = static_cast<std::size_t>(&run - iterations_.runs().data());
+    const IterationExcess excess_of = iterations_.excess(index, *worst);
+    const Dictionary& dictionary = context.dictionary();
+    if (run.list[*worst].duration_ns() > state.median && excess_of.wait_ns > excess_of.work_ns) {
+      const std::string name = short_name(demangle(dictionary.text(excess_of.waited_for)));
+      finding.text += fmt::format("; mostly the device stood still before {}", name);
+      finding.evidence.emplace_back("waited_for", name);
+      finding.evidence.emplace_back("wait", excess_of.wait_ns, Unit::kNanoseconds);
+      finding.advice = "tool idle tells what the host did then";
+    } else if (run.list[*worst].duration_ns() > state.median && excess_of.work_ns > 0) {
+      const std::string name = short_name(demangle(dictionary.text(excess_of.work)));
+      finding.text += fmt::format("; most of it is {}", name);
+      finding.evidence.emplace_back("work", name);
+      finding.evidence.emplace_back("work_excess", excess_of.work_ns, Unit::kNanoseconds);
+    }
     report.parts.emplace_back(std::move(finding));
   }
 
