@@ -25,7 +25,15 @@ from program import Report
 
 BEGIN, END = "<!-- iterations: begin -->\n", "<!-- iterations: end -->\n"
 # What the trace holds, for a reader of the page; and what is known to be wrong, with why.
-REASONS = {}
+REASONS = {
+    "hta/trace_compare/base/base.json.gz":
+        "abstains: two steps of one kernel each are no evidence (the trace is an excerpt)",
+    "param/resnet_kineto.json.gz":
+        "each begins one kernel late: with the input, not with the kernel that is launched between "
+        "`optimizer.step` and the input; before the first, that kernel is the setup's",
+}
+# Traces without marks of which the answer is known by looking: iterations.
+UNMARKED = {"tracelens/rocprof/908_results.json.gz": 51}
 
 
 def marks_of(events):
@@ -93,25 +101,21 @@ def compare(path, events, origin):
     """(marks, steps, mined whole ones, those that begin where their step does, what is wrong)"""
     sort, steps = steps_of(events)
     rows = whole(mined(path))
+    if steps:  # what was launched before the first mark is in none
+        rows = [row for row in rows if row["end"] + origin > steps[0][0][1]]
     right, wrong = 0, ""
-    for at, row in enumerate(rows):
-        if at >= len(steps):
-            break
+    for at, row in enumerate(rows[:len(steps)]):
         start = row["start"] + origin
-        earliest = steps[at - 1][-1][1] if at else min(e.start for e in events if e.kind in (
-            "kernel", "copy", "fill") and not e.untimed)
-        if earliest <= start <= steps[at][0][2]:
+        earliest = steps[at - 1][-1][1] if at else 0
+        off = (start - steps[at][0][1]) / 1000
+        # Where steps overlap on the device, the first of one can start before the last of the other.
+        if min(earliest, steps[at][0][1]) <= start <= steps[at][0][2]:
             right += 1
         elif not wrong:
-            wrong = f"iteration {at} begins {(start - steps[at][0][1]) / 1000:+.1f} us from its step"
+            wrong = f"iteration {at} begins {off:+.1f} us from its step"
     if rows and len(rows) != len(steps):
         wrong = f"{len(rows)} for {len(steps)}"
     return sort, len(steps), len(rows), right, wrong
-
-
-def expected_none(sort, steps):
-    """One step, or none, is no repetition."""
-    return steps < 2
 
 
 def lines(corpus):
@@ -135,7 +139,7 @@ def lines(corpus):
         if sort and steps >= 2:
             good = found == steps == right
         else:
-            good = found == 0
+            good = found == UNMARKED.get(name, 0)
         yield {"file": name, "device": device, "marks": sort, "steps": steps, "found": found,
                "right": right, "again": again, "good": good and again == "yes", "wrong": wrong}
 
@@ -147,7 +151,8 @@ Made by `tests/corpus/iterations_accuracy.py --write`: iterations mined from the
 (`--opt marks=ignore`) beside the marks of each trace. *Steps* are the marks that launched device work;
 *begin right* are mined ones whose begin lies between the start of the last device work of the step before
 and the end of the first of their own; *anonymous* says whether a trace without its ranges and with every
-name of device work replaced has the same iterations. A trace with fewer than two steps must have none.
+name of device work replaced has the same iterations. A trace with fewer than two steps must have none; of those without marks, `908_results` runs a model 51
+times, which shows in its kernels only.
 
 | trace | device work | marks | steps | mined | begin right | anonymous | |
 |---|---|---|---|---|---|---|---|

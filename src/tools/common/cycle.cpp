@@ -100,13 +100,17 @@ std::vector<Level> levels_of(std::vector<Gram> grams) {
                     [](const Gram& one) { return std::tuple(one.gap, one.length, one.first); });
   std::vector<Level> levels;
   while (levels.size() < kMost) {
-    std::size_t best = 0, best_begin = 0;
+    std::size_t best = 0, best_begin = 0, most = 0, distances = 0;
     for (std::size_t begin = 0, end = 0; begin < grams.size(); ++begin) {
-      while (end < grams.size() && grams[end].gap * 16u <= grams[begin].gap * 17u + 16u) ++end;
-      if (end - begin > best) best = end - begin, best_begin = begin;
-      while (begin + 1 < grams.size() && grams[begin + 1].gap == grams[begin].gap) ++begin;
+      for (; end < grams.size() && grams[end].gap * 16u <= grams[begin].gap * 17u + 16u; ++end) {
+        distances += grams[end].near;
+      }
+      if (distances > most && end - begin >= kSupport) {
+        most = distances, best = end - begin, best_begin = begin;
+      }
+      distances -= grams[begin].near;
     }
-    if (best < kSupport) break;
+    if (best == 0) break;
     const auto begin = grams.begin() + static_cast<std::ptrdiff_t>(best_begin);
     const auto end = begin + static_cast<std::ptrdiff_t>(best);
     Level level;
@@ -769,8 +773,9 @@ Cycle find_cycle(const Launches& launches) {
       if (inner.whole < 2 * parts.whole || inner.covered * 10 < parts.covered * 4) continue;
       const Evidence evidence = evidence_of(seen, inner);
       if (!evidence.input && !evidence.output && !evidence.pause) continue;
-      const bool as_good =
-          unexplained(seen.symbols, inner, parts) <= 2.5 * usual_noise(parts) + 0.005;
+      // Longer parts differ less by chance, since what is too much in one place lacks in another.
+      const double noise = usual_noise(parts) * (inner.whole >= 6 * parts.whole ? 4 : 2.5);
+      const bool as_good = unexplained(seen.symbols, inner, parts) <= noise + 0.005;
       if (!as_good && !rest_is_a_phase(seen.symbols, inner)) continue;
     }
     level = &one;
@@ -799,7 +804,11 @@ Cycle find_cycle(const Launches& launches) {
   const Begin begin = choose_begin(launches, parts, evidence, anchors);
   parts = cut(launches.symbols, place(launches, parts.starts, anchors, parts.period, begin),
               level->period);
-  if (parts.whole < 2) {
+  std::size_t clean = 0;
+  for (std::size_t i = 0; i < parts.starts.size(); ++i) {
+    clean += parts.alike[i] && !parts.inserted[i] ? 1 : 0;
+  }
+  if (clean < 2 || clean * 2 < parts.starts.size() || parts.covered * 5 < size * 2) {
     cycle.abstained = "no repetition covers most of the device work";
     return cycle;
   }

@@ -482,7 +482,8 @@ Iterations::Impl::Home& Iterations::Impl::home_of(const Event& event,
     const std::uint32_t process = dictionary.lane(event.lane).process.value;
     return Home{process, process};
   });
-  if (event.correlation != 0) home.launches = correlation_process(event.correlation).value;
+  const ProcessId launcher = correlation_process(event.correlation);
+  if (launcher) home.launches = launcher.value;  // text need not name one
   return home;
 }
 
@@ -551,9 +552,9 @@ void Iterations::finish(const Context&) {
 }
 
 std::optional<IterationMember> Iterations::member(const Event& work) const {
+  const ProcessId launcher = correlation_process(work.correlation);
   const std::uint32_t process =
-      work.correlation != 0 ? correlation_process(work.correlation).value
-                            : impl_->homes.get(work.lane, [] { return Impl::Home{}; }).launches;
+      launcher ? launcher.value : impl_->homes.get(work.lane, [] { return Impl::Home{}; }).launches;
   const std::uint32_t run = process < impl_->run_of.size() ? impl_->run_of[process] : 0;
   if (run == 0 || work.untimed()) return std::nullopt;
   const std::uint64_t key = impl_->by_process[process]->log.key_of(work);

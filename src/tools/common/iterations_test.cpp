@@ -75,5 +75,71 @@ TEST(Iterations, WithoutMarksAndRepetitionThereAreNone) {
   }
 }
 
+// Ten iterations of 40 launches on two queues whose work overlaps.
+void loop(Trace& trace, LaneId thread, LaneId a, LaneId b, std::string_view alphabet) {
+  std::uint64_t id = 1;
+  std::int64_t at = 0;
+  for (int iteration = 0; iteration < 10; ++iteration, at += 5000) {
+    for (std::size_t k = 0; k < 40; ++k, ++id, at += 100) {
+      Event& call = trace.add(Kind::kApi, thread, "launch", at, at + 10);
+      call.correlation = id;
+      // The second queue is slow in every third iteration, so the device's order varies.
+      const std::int64_t start = at + 50 + (k % 2 == 1 ? 70 * (iteration % 3) : 0);
+      Event& work =
+          k == 0 ? trace.copy(a, start, start + 20, 64)
+                 : trace.kernel(k % 2 == 0 ? a : b, alphabet.substr(k % 11, 1), start, start + 90);
+      work.correlation = id;
+      if (k == 0) work.detail = static_cast<std::uint16_t>(CopyDirection::kHostToDevice);
+    }
+  }
+  trace.sort();
+}
+
+TEST(Iterations, MinedOnesFollowTheLaunchesAndNoNames) {
+  std::vector<std::vector<std::int64_t>> starts;
+  for (const std::string_view alphabet : {"abcdefghijk", "zyxwvutsrqp"}) {
+    Trace trace;
+    loop(trace, host_thread(trace), trace.queue(0, 7), trace.queue(0, 8), alphabet);
+    const Iterations iterations = found(trace, MarksUse::kIgnore);
+    ASSERT_EQ(iterations.runs().size(), 1u);
+    const IterationRun& run = iterations.runs()[0];
+    EXPECT_EQ(run.origin, IterationOrigin::kMined);
+    ASSERT_EQ(run.list.size(), 10u) << run.abstained;
+    for (const Iteration& one : run.list) {
+      EXPECT_EQ(one.device_events, 40u);
+      EXPECT_EQ(one.kernels, 39u);
+      EXPECT_EQ(one.phase, IterationPhase::kSteady);
+    }
+    for (const Event& event : trace.events()) {
+      if (event.kind == Kind::kApi) continue;
+      EXPECT_EQ(iterations.member(event),
+                (IterationMember{0, static_cast<std::uint32_t>((event.correlation - 1) / 40)}));
+    }
+    auto& of = starts.emplace_back();
+    for (const Iteration& one : run.list) of.push_back(one.start_ns);
+  }
+  EXPECT_EQ(starts[0], starts[1]);
+}
+
+TEST(Iterations, RangesCalledStepAreMarksAndLayersAreNot) {
+  for (const bool steps : {true, false}) {
+    Trace trace;
+    const LaneId thread = host_thread(trace), queue = trace.queue(0);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      launch(trace, thread, queue, static_cast<std::uint64_t>(i + 1), 100 * i + 10, 100 * i + 20,
+             100 * i + 30);
+      const std::string_view step[] = {"train step 1", "train step 2", "train step 3"};
+      const std::string_view layer[] = {"layer 1", "layer 2", "layer 3"};
+      trace.add(Kind::kScope, thread, steps ? step[i] : layer[i], 100 * i, 100 * i + 90).detail =
+          static_cast<std::uint16_t>(ScopeDomain::kAnnotation);
+    }
+    trace.sort();
+    const Iterations iterations = found(trace, MarksUse::kUse);
+    EXPECT_EQ(iterations.runs()[0].list.size(), steps ? 3u : 0u);
+    if (!steps) continue;
+    EXPECT_EQ(iterations.runs()[0].list[2].number, 3);
+  }
+}
+
 }  // namespace
 }  // namespace pasta::tools

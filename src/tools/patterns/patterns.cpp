@@ -138,7 +138,7 @@ class Patterns : public Tool {
     for (const Event& event : events) {
       if (event.untimed()) continue;  // without a place in the order
       ProcessId process = correlation_process(event.correlation);
-      if (event.correlation == 0) process = dictionary.lane(event.lane).process;
+      if (!process) process = dictionary.lane(event.lane).process;
       if (event.kind != Kind::kApi) {
         Work& work = work_[process];
         work.log.add(event, work.symbol(event));
