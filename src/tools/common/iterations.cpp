@@ -658,6 +658,16 @@ void Iterations::Impl::decide(ProcessWork& of, IterationRun& run) const {
   count(of.log, run);
   join_device_times(run);
   tell_phases(of.log, run);
+  const auto others = static_cast<std::uint64_t>(
+      std::ranges::count(run.list, IterationPhase::kOther, &Iteration::phase));
+  if (run.repeats < 2 || others > run.repeats) {
+    // One queue repeats, but what the others do meanwhile does not.
+    run = {.process = run.process,
+           .marks = {},
+           .abstained = "what repeats on one queue does not on the others",
+           .lost = run.lost,
+           .list = {}};
+  }
 }
 
 }  // namespace pasta::tools

@@ -153,10 +153,12 @@ class IterationsTool : public Tool {
                                    : std::string("found in the device work alone"),
                                run.repeats);
     finding.evidence = {{"confidence", run.confidence, Unit::kShare},
-                        {"period", static_cast<std::int64_t>(run.period)},
-                        {"repeats", static_cast<std::int64_t>(run.repeats)},
-                        {"coverage", run.coverage, Unit::kShare},
-                        {"edits", static_cast<std::int64_t>(run.edits)}};
+                        {"repeats", static_cast<std::int64_t>(run.repeats)}};
+    if (run.period > 0) {
+      finding.evidence.emplace_back("period", static_cast<std::int64_t>(run.period));
+      finding.evidence.emplace_back("coverage", run.coverage, Unit::kShare);
+      finding.evidence.emplace_back("edits", static_cast<std::int64_t>(run.edits));
+    }
     if (run.lost > 0) finding.evidence.emplace_back("lost", static_cast<std::int64_t>(run.lost));
     return finding;
   }

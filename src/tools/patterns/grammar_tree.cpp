@@ -17,14 +17,18 @@ struct Place {
   std::int64_t time_ns = 0;
 };
 
-// Where each rule occurs first, and the time of all its occurrences. Linear: a sequence has fewer
-// occurrences of rules than symbols, since each rule joins two parts or more.
-std::vector<Place> places_of(const Grammar& grammar, const Launches& launches) {
-  std::vector<std::int64_t> before(launches.times_ns.size() + 1);
-  for (std::size_t i = 0; i < launches.times_ns.size(); ++i) {
-    before[i + 1] = add_saturated(before[i], launches.times_ns[i]);
-  }
-  std::vector<Place> places(grammar.rules.size());
+// Part of the body of a rule.
+struct Stretch {
+  std::uint32_t rule;
+  std::uint32_t offset;  // in launches
+  std::uint32_t length;
+};
+
+// Calls take(rule, position) for each occurrence of a rule, from front to back. Linear: a sequence
+// has fewer of them than symbols, since each rule joins two parts or more.
+template <class Take>
+void walk(const Grammar& grammar, Take&& take) {
+  take(std::uint32_t{0}, std::size_t{0});
   struct Open {
     std::span<const GrammarItem> left;
     std::uint32_t repeats;  // of the first item of `left` that were already seen
@@ -48,12 +52,29 @@ std::vector<Place> places_of(const Grammar& grammar, const Launches& launches) {
       continue;
     }
     ++top.repeats;
-    Place& place = places[item.id];
-    place.first = std::min(place.first, at);
-    place.time_ns =
-        add_saturated(place.time_ns, before[at + grammar.rules[item.id].length] - before[at]);
+    take(item.id, at);
     open.push_back({grammar.body(item.id), 0});
   }
+}
+
+std::vector<std::int64_t> running_sum(std::span<const std::int64_t> times_ns) {
+  std::vector<std::int64_t> before(times_ns.size() + 1);
+  for (std::size_t i = 0; i < times_ns.size(); ++i) {
+    before[i + 1] = add_saturated(before[i], times_ns[i]);
+  }
+  return before;
+}
+
+// Where each rule occurs first, and the time of all its occurrences.
+std::vector<Place> places_of(const Grammar& grammar, const Launches& launches) {
+  const std::vector<std::int64_t> before = running_sum(launches.times_ns);
+  std::vector<Place> places(grammar.rules.size());
+  walk(grammar, [&](std::uint32_t rule, std::size_t at) {
+    Place& place = places[rule];
+    place.first = std::min(place.first, at);
+    place.time_ns =
+        add_saturated(place.time_ns, before[at + grammar.rules[rule].length] - before[at]);
+  });
   return places;
 }
 
@@ -110,33 +131,61 @@ std::vector<Pattern> unbroken(const Grammar& grammar, const Launches& launches,
                               std::uint32_t min_length, std::uint64_t min_count,
                               bool (*breaks)(std::uint32_t symbol)) {
   if (grammar.rules.empty()) return {};
-  const std::vector<Place> places = places_of(grammar, launches);
   std::vector<bool> broken(grammar.rules.size(), false);
   for (std::size_t rule = grammar.rules.size(); rule-- > 0;) {  // parts before wholes
     for (const GrammarItem& item : grammar.body(static_cast<std::uint32_t>(rule))) {
       if (item.is_rule ? broken[item.id] : breaks(item.id)) broken[rule] = true;
     }
   }
-  std::vector<Pattern> found;
+  std::vector<Stretch> stretches;
   std::vector<bool> seen(grammar.rules.size(), false);
   std::vector<std::uint32_t> left = {0};
   while (!left.empty()) {
-    const std::uint32_t rule = left.back();
+    const std::uint32_t holder = left.back();
     left.pop_back();
-    for (const GrammarItem& item : grammar.body(rule)) {
-      if (!item.is_rule || seen[item.id]) continue;
-      seen[item.id] = true;
-      const mine::GrammarRule& one = grammar.rules[item.id];
-      if (!broken[item.id] && one.length >= min_length && one.count >= min_count) {
-        found.push_back(pattern_of(grammar, item.id, places[item.id]));
-      } else if (one.length > min_length) {
-        left.push_back(item.id);
-      }
+    const bool often = grammar.rules[holder].count >= min_count;
+    if (often && !broken[holder]) {
+      stretches.push_back({holder, 0, grammar.rules[holder].length});
+      continue;
     }
+    std::uint32_t at = 0, begin = 0;
+    const auto close = [&] {
+      if (often && at - begin >= min_length) stretches.push_back({holder, begin, at - begin});
+    };
+    for (const GrammarItem& item : grammar.body(holder)) {
+      const std::uint32_t length = (item.is_rule ? grammar.rules[item.id].length : 1) * item.repeat;
+      const bool breaks_here = item.is_rule ? broken[item.id] : breaks(item.id);
+      // In what occurs too seldom itself, each part is looked at alone.
+      const bool look_inside = item.is_rule && (breaks_here || !often) && !seen[item.id];
+      if (look_inside) seen[item.id] = true, left.push_back(item.id);
+      if (breaks_here) close();
+      at += length;
+      if (breaks_here) begin = at;
+    }
+    close();
   }
-  std::ranges::sort(found, [](const Pattern& a, const Pattern& b) {
-    return std::pair(b.time_ns, a.rule) < std::pair(a.time_ns, b.rule);
+  std::erase_if(stretches, [&](const Stretch& one) { return one.length < min_length; });
+  std::ranges::sort(stretches, {},
+                    [](const Stretch& one) { return std::pair(one.rule, one.offset); });
+  const std::vector<std::int64_t> before = running_sum(launches.times_ns);
+  std::vector<Pattern> found;
+  for (const Stretch& one : stretches) {
+    found.push_back({.rule = one.rule,
+                     .first = std::numeric_limits<std::size_t>::max(),
+                     .length = one.length,
+                     .count = grammar.rules[one.rule].count,
+                     .inner = {}});
+  }
+  walk(grammar, [&](std::uint32_t rule, std::size_t at) {
+    auto one = std::ranges::lower_bound(stretches, rule, {}, &Stretch::rule);
+    for (; one != stretches.end() && one->rule == rule; ++one) {
+      Pattern& pattern = found[static_cast<std::size_t>(one - stretches.begin())];
+      const std::size_t begin = at + one->offset;
+      pattern.first = std::min(pattern.first, begin);
+      pattern.time_ns = add_saturated(pattern.time_ns, before[begin + one->length] - before[begin]);
+    }
   });
+  std::ranges::stable_sort(found, std::ranges::greater{}, &Pattern::time_ns);
   return found;
 }
 

@@ -33,8 +33,8 @@ struct Pattern {
 std::vector<Pattern> patterns_of(const mine::Grammar& grammar, const Launches& launches,
                                  std::int64_t least_ns);
 
-// The longest rules without any symbol for which `breaks` holds, that occur at least `min_count`
-// times and are at least `min_length` long, by device time.
+// The longest stretches of rules without any symbol for which `breaks` holds, that occur at least
+// `min_count` times and are at least `min_length` long, by device time.
 std::vector<Pattern> unbroken(const mine::Grammar& grammar, const Launches& launches,
                               std::uint32_t min_length, std::uint64_t min_count,
                               bool (*breaks)(std::uint32_t symbol));

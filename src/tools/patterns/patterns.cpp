@@ -271,8 +271,8 @@ class Patterns : public Tool {
     Finding finding =
         info("graph-candidates",
              fmt::format(
-                 "{} launch sequences come back identically and touch no host memory: as graphs, "
-                 "each would be one launch",
+                 "launch sequences that come back identically and touch no host memory: {}; as a "
+                 "graph, each would be one launch",
                  graphs.rows.size()));
     if (calls_ns > 0) {
       finding.share = std::min(1.0, static_cast<double>(saved) / static_cast<double>(calls_ns));
