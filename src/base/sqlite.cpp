@@ -158,9 +158,10 @@ void Statement::restart(std::int64_t value) {
 // A value may be used like this only because the connection has no lock: nobody else can change it.
 sqlite3_value* Statement::value(int column) const { return sqlite3_column_value(handle_, column); }
 
-Type Statement::type(int column) const {
-  if (!has(column)) return Type::kNull;
-  switch (sqlite3_value_type(value(column))) {
+namespace {
+
+Type type_of(sqlite3_value* value) {
+  switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:
       return Type::kInteger;
     case SQLITE_FLOAT:
@@ -172,6 +173,19 @@ Type Statement::type(int column) const {
     default:
       return Type::kNull;
   }
+}
+
+}  // namespace
+
+Statement::Cell Statement::cell(int column) const {
+  if (!has(column)) return {};
+  sqlite3_value* const from = value(column);
+  const Type type = type_of(from);
+  return {type, type == Type::kInteger ? sqlite3_value_int64(from) : 0};
+}
+
+Type Statement::type(int column) const {
+  return has(column) ? type_of(value(column)) : Type::kNull;
 }
 
 std::optional<std::int64_t> Statement::integer(int column) const {

@@ -14,16 +14,24 @@ A case is a file TOOL/NAME.test: a sentence, the trace in text form, and any num
     === report exit=2 --tool kernels --opt group=size
     the standard error of a run that must be refused
 
+In place of the trace there may be SQL, which makes the database that the program then reads:
+
+    === sql
+    CREATE TABLE StringIds(...);
+
 Each run that succeeds must also give the same report where the laws say so: of the trace written as
 .pasta and as text and read again, and of the tool beside all others. --update writes what the program
 said into the cases; read it before you keep it. FILTER is a part of a case's path.
 """
 import argparse
+import contextlib
 import difflib
+import functools
 import json
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -57,6 +65,7 @@ class Run:
 class Case:
     path: Path
     title: str
+    form: str  # trace or sql
     trace: str
     runs: list
 
@@ -64,12 +73,24 @@ class Case:
     def read(cls, path):
         title, *sections = re.split(rf"^{MARK}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         bodies = [section.partition("\n")[::2] for section in sections]
-        if not bodies or bodies[0][0] != "trace" or any(not h.startswith("report") for h, _ in bodies[1:]):
-            raise SystemExit(f"{path}: expected '=== trace' and then '=== report ...'")
-        return cls(path, title, bodies[0][1], [Run(h, b) for h, b in bodies[1:]])
+        if not bodies or bodies[0][0] not in ("trace", "sql") \
+                or any(not h.startswith("report") for h, _ in bodies[1:]):
+            raise SystemExit(f"{path}: expected '=== trace' or '=== sql' and then '=== report ...'")
+        return cls(path, title, *bodies[0], [Run(h, b) for h, b in bodies[1:]])
+
+    @functools.cached_property
+    def input(self):
+        """What the program reads from standard input."""
+        if self.form == "trace":
+            return self.trace.encode()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "made.db"
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                database.executescript(self.trace)
+            return path.read_bytes()
 
     def write(self):
-        sections = [("trace", self.trace)] + [(run.heading, run.expected) for run in self.runs]
+        sections = [(self.form, self.trace)] + [(run.heading, run.expected) for run in self.runs]
         self.path.write_text(self.title + "".join(f"{MARK}{h}\n{b}" for h, b in sections), encoding="utf-8")
 
 
@@ -81,9 +102,11 @@ class Program:
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith("PASTA") and k not in ("COLUMNS", "NO_COLOR")}
 
-    def __call__(self, *arguments, trace="", folder=None):
-        return subprocess.run([self.path, *arguments], input=trace, text=True, capture_output=True, timeout=60,
+    def __call__(self, *arguments, trace=b"", folder=None):
+        done = subprocess.run([self.path, *arguments], input=trace, capture_output=True, timeout=60,
                               env=self.environment, cwd=folder, check=False)
+        done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
+        return done
 
 
 def without_source(document):
@@ -118,7 +141,7 @@ def beside_all(report, others):
 def check_laws(program, case, run):
     """Yields what breaks a law."""
     def report(path, *more):
-        result = program("report", path, *arguments, *more, "--format", "json", trace=case.trace, folder=folder)
+        result = program("report", path, *arguments, *more, "--format", "json", trace=case.input, folder=folder)
         if result.returncode != 0:
             raise AssertionError(f"report of {path}: exit code {result.returncode}\n{result.stderr}")
         return without_source(result.stdout)
@@ -132,7 +155,7 @@ def check_laws(program, case, run):
             expected = report("-")
             for name, made in (("copy.pasta", ["export", "-", "--to", "pasta", "-o", "copy.pasta"]),
                                ("copy.txt", ["dump", "-", "-o", "copy.txt"])):
-                result = program(*made, trace=case.trace, folder=folder)
+                result = program(*made, trace=case.input, folder=folder)
                 if result.returncode != 0:
                     yield f"{shlex.join(made)}: exit code {result.returncode}\n{result.stderr}"
                     continue
@@ -150,7 +173,7 @@ def check_laws(program, case, run):
 def check(program, case, update):
     """Yields a message for each thing that is wrong."""
     for run in case.runs:
-        result = program("report", "-", *run.arguments, trace=case.trace)
+        result = program("report", "-", *run.arguments, trace=case.input)
         got = result.stdout if run.exit_code == 0 else result.stderr
         got = re.sub(r'^( "pastaprof": )".*?"', r'\1"VERSION"', got, flags=re.MULTILINE)
         if result.returncode != run.exit_code:

@@ -198,9 +198,9 @@ void NsysSqlite::say_what_is_missing() {
   }
   if (graphs_ != 0) {
     missing.push_back(
-        fmt::format("{} launches of CUDA graphs were recorded as a whole, each as one "
-                    "kernel here (nsys profile --cuda-graph-trace=node records what "
-                    "is in them)",
+        fmt::format("each launch of a CUDA graph was recorded as a whole and is one "
+                    "kernel here ({} of them; nsys profile --cuda-graph-trace=node "
+                    "records what is in them)",
                     graphs_));
   }
   if (missing.empty()) return;

@@ -221,8 +221,11 @@ Status RowTaker::add(Event& event) {
 // --- columns
 
 std::optional<std::int64_t> RowTaker::number(const Statement& row, int column) {
+  const Statement::Cell cell = row.cell(column);
+  if (cell.type == Type::kInteger) return cell.integer;
+  if (cell.type == Type::kNull) return std::nullopt;
   const auto value = row.integer(column);
-  if (!value && row.has(column) && !row.null(column)) {
+  if (!value) {
     problems_.add(Reason::kUnreadableNumber,
                   [&] { return fmt::format("{}, row {}: column {}", table_, row_, column); });
   }
@@ -292,13 +295,13 @@ StringId RowTaker::part_name(std::uint64_t key, Make&& make) {
 // --- the host
 
 StringId RowTaker::call_name(const Statement& row, int column) {
-  if (row.type(column) != Type::kInteger) {
+  const Statement::Cell cell = row.cell(column);
+  if (cell.type != Type::kInteger) {
     const auto own = strings_.text(row, column);
     return own ? dictionary_.string(without_version(*own)) : StringId{};
   }
-  const std::int64_t id = *row.integer(column);
-  return calls_.get(id, [&] {
-    const auto text = strings_.text(id);
+  return calls_.get(cell.integer, [&] {
+    const auto text = strings_.text(cell.integer);
     return text ? dictionary_.string(without_version(*text)) : StringId{};
   });
 }
@@ -510,7 +513,7 @@ Status RowTaker::take_kernel(const Statement& row) {
   PASTA_TRY(set_times(event, row, kStart, kEnd));
   PASTA_TRY(correlation(event, places_.process(pid), row, kCorrelation));
   for (const int column : {kDemangled, kShort, kMangled}) {
-    if (!row.null(column)) event.name = strings_.name(row, column);
+    event.name = strings_.name(row, column);
     if (event.name) break;
   }
   LaunchAttributes a;

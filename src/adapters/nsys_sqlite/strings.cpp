@@ -43,11 +43,12 @@ Strings::Strings(Dictionary& dictionary, Problems& problems, const Database& dat
 }
 
 std::optional<std::string_view> Strings::text(const Statement& row, int column) {
-  switch (row.type(column)) {
+  const Statement::Cell cell = row.cell(column);
+  switch (cell.type) {
     case Type::kText:
       return row.text(column);
     case Type::kInteger:
-      return text(*row.integer(column));
+      return text(cell.integer);
     default:
       return std::nullopt;
   }
@@ -71,13 +72,13 @@ std::optional<std::string_view> Strings::text(std::int64_t id) {
 }
 
 StringId Strings::name(const Statement& row, int column) {
-  if (row.type(column) != Type::kInteger) {
+  const Statement::Cell cell = row.cell(column);
+  if (cell.type != Type::kInteger) {
     const auto own = text(row, column);
     return own ? intern(*own) : StringId{};
   }
-  const std::int64_t id = *row.integer(column);
-  return names_.get(id, [&] {
-    const auto found = text(id);
+  return names_.get(cell.integer, [&] {
+    const auto found = text(cell.integer);
     return found ? intern(*found) : StringId{};
   });
 }

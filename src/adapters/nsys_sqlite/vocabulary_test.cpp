@@ -1,0 +1,57 @@
+#include "adapters/nsys_sqlite/vocabulary.h"
+
+#include <gtest/gtest.h>
+
+namespace pasta::adapters::nsys_sqlite {
+namespace {
+
+TEST(NsysVocabulary, CallsLoseOnlyTheVersionOfTheirInterface) {
+  EXPECT_EQ(without_version("cudaLaunchKernel_v7000"), "cudaLaunchKernel");
+  EXPECT_EQ(without_version("cudaGraphLaunch_v10000"), "cudaGraphLaunch");
+  EXPECT_EQ(without_version("cuMemAlloc_v2"), "cuMemAlloc_v2");
+  EXPECT_EQ(without_version("x7000"), "x7000");
+  EXPECT_EQ(without_version("_v7000"), "");
+  EXPECT_EQ(without_version(""), "");
+}
+
+TEST(NsysVocabulary, OperatorsOfPyTorch) {
+  const OperatorText full = read_operator(
+      "aten::mul, seq = 45328, op_id = 7, sizes = [[2, 3], []], input_op_ids = [[1]]");
+  EXPECT_TRUE(full.is_operator);
+  EXPECT_EQ(full.name, "aten::mul");
+  EXPECT_EQ(full.sequence, 45329u);
+  EXPECT_EQ(full.sizes, "[[2, 3], []]");
+
+  EXPECT_EQ(read_operator("f<a, b>(c), op_id = 3").name, "f<a, b>(c)");
+  EXPECT_EQ(read_operator("f, seq = x").sequence, 0u);
+  for (const auto* const broken :
+       {"f, sizes = [[2, 3]", "f, sizes = 5", "f, sizes = [[a]]", "f, sizes = ", "f, sizes = ]["}) {
+    EXPECT_EQ(read_operator(broken).sizes, "") << broken;
+    EXPECT_EQ(read_operator(broken).name, "f");
+  }
+  const OperatorText plain = read_operator("step 4, seq=5");
+  EXPECT_FALSE(plain.is_operator);
+  EXPECT_EQ(plain.name, "step 4, seq=5");
+}
+
+TEST(NsysVocabulary, NumbersOutsideOfTheTablesSayNothing) {
+  for (const std::int64_t number : {INT64_MIN, std::int64_t{-1}, std::int64_t{99}, INT64_MAX}) {
+    EXPECT_EQ(copy_kind(number).direction, CopyDirection::kUnknown);
+    EXPECT_EQ(memory_kind(number), "");
+    EXPECT_EQ(migration_cause(number), "");
+    EXPECT_EQ(fault_access(number), "");
+    EXPECT_EQ(sync_type(number).target, SyncTarget::kUnknown);
+    EXPECT_EQ(nvtx_type(number), NvtxType::kOther);
+  }
+}
+
+TEST(NsysVocabulary, GlobalIds) {
+  const GlobalId id{281477409407121u};
+  EXPECT_EQ(id.process(), 145u);
+  EXPECT_EQ(id.thread(), 145u);
+  EXPECT_EQ(id.of_process(), 281477409406976u);
+  EXPECT_EQ(id.machine(), 1u);
+}
+
+}  // namespace
+}  // namespace pasta::adapters::nsys_sqlite
