@@ -7,9 +7,9 @@
 
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
+#include "adapters/nsys_sqlite/nsys_sqlite.h"
 #include "adapters/nvprof_csv/nvprof_csv.h"
 #include "adapters/nvprof_sqlite/nvprof_sqlite.h"
-#include "adapters/nsys_sqlite/nsys_sqlite.h"
 #include "adapters/pasta_file/pasta_file.h"
 #include "adapters/rocpd/rocpd.h"
 #include "adapters/rocprof_v1/rocprof_v1.h"
@@ -31,10 +31,10 @@ std::span<const ReaderEntry> builtin_readers() {
                   adapters::pasta_file::open, adapters::pasta_file::run_of,
                   adapters::pasta_file::open_run},
       ReaderEntry{adapters::text::kInfo, adapters::text::sniff, adapters::text::open},
-      ReaderEntry{adapters::rocpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
-      ReaderEntry{adapters::rpd::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
-      ReaderEntry{adapters::rocprof_v1::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
-      ReaderEntry{adapters::nvprof_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      adapters::sqlite_reader(adapters::rocpd::kInfo),
+      adapters::sqlite_reader(adapters::rpd::kInfo),
+      adapters::sqlite_reader(adapters::rocprof_v1::kInfo),
+      adapters::sqlite_reader(adapters::nvprof_sqlite::kInfo),
       ReaderEntry{.info = adapters::rocprofv3_csv::kInfo,
                   .sniff = adapters::rocprofv3_csv::sniff,
                   .open = adapters::rocprofv3_csv::open,
@@ -49,7 +49,7 @@ std::span<const ReaderEntry> builtin_readers() {
                   .confirm = adapters::nvprof_csv::confirm},
       ReaderEntry{adapters::rocprofv3_json::kInfo, adapters::rocprofv3_json::sniff,
                   adapters::rocprofv3_json::open},
-      ReaderEntry{adapters::nsys_sqlite::kInfo, adapters::sniff_sqlite, adapters::open_sqlite},
+      adapters::sqlite_reader(adapters::nsys_sqlite::kInfo),
       ReaderEntry{.info = adapters::kineto_json::kInfo,
                   .sniff = adapters::kineto_json::sniff,
                   .open = adapters::kineto_json::open,
@@ -58,7 +58,7 @@ std::span<const ReaderEntry> builtin_readers() {
   return kReaders;
 }
 
-// Each also has a line among the readers, with sniff_sqlite and open_sqlite.
+// Each also has a line among the readers.
 std::span<const adapters::SqliteFamily> adapters::sqlite_families() {
   static constexpr std::array kFamilies = {
       SqliteFamily{rocpd::kInfo, rocpd::recognise, rocpd::open},

@@ -20,11 +20,16 @@ struct SqliteFamily {
 };
 std::span<const SqliteFamily> sqlite_families();
 
-// ReaderEntry::sniff and ReaderEntry::open of every family: any of them opens any database, with
-// the first family that recognises it. One of no family is refused, naming some of its tables.
+// The functions of every family's ReaderEntry: any of them opens any database, with the first
+// family that recognises it. One of no family is refused, naming some of its tables.
 bool sniff_sqlite(std::span<const std::byte> head);
 Result<std::unique_ptr<Adapter>> open_sqlite(Input input);
-// The same for a database that is open already.
+// False for a database of up to 16 MiB that no family recognises; what is larger may be a trace.
+bool confirm_sqlite(ByteStream& stream);
+constexpr ReaderEntry sqlite_reader(const AdapterInfo& info) {
+  return {.info = info, .sniff = sniff_sqlite, .open = open_sqlite, .confirm = confirm_sqlite};
+}
+// As open_sqlite(), for a database that is open already.
 Result<std::unique_ptr<Adapter>> open_sqlite(base::sqlite::Database database);
 
 }  // namespace pasta::adapters

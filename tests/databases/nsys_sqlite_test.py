@@ -391,6 +391,11 @@ class Files(DatabaseTest):
         self.refused(self.make("CREATE TABLE cookies(a); CREATE TABLE history(b);"), "cookies, history")
         self.refused(self.make(""), "trace.sqlite")
 
+    def test_a_folder_with_databases_of_something_else(self):
+        self.make("CREATE TABLE cookies(a);", "cookies.db")
+        self.make(self.SMALL)
+        self.assertEqual(Report(self.folder).events, {"api": 1, "kernel": 1})
+
     def test_a_report_that_is_not_exported(self):
         path = self.folder / "run.nsys-rep"
         path.write_bytes(b"NVIDIA Tegra Profiler Report" + bytes(100))
