@@ -176,9 +176,11 @@ constexpr TableReader kReaders[] = {
     {"CUDA_UM_GPU_PAGE_FAULT_EVENTS", kGpuFault, &RowTaker::take_gpu_fault},
 };
 
+// 0 for what is not there, or is no count that 32 bits hold.
 std::uint32_t small(const Statement& row, int column) {
-  const auto value = row.integer(column);
-  return value && *value > 0 && *value <= 0xffff'ffff ? static_cast<std::uint32_t>(*value) : 0;
+  const Statement::Cell cell = row.cell(column);
+  return cell.integer > 0 && cell.integer <= 0xffff'ffff ? static_cast<std::uint32_t>(cell.integer)
+                                                         : 0;
 }
 
 }  // namespace
@@ -431,11 +433,12 @@ StringId RowTaker::arguments(const Statement& row, const Label& label) {
     }
   }
   for (const int column : {kNvtxUint64, kNvtxInt64, kNvtxUint32, kNvtxInt32}) {
-    if (const auto value = row.integer(column)) {
+    if (const Statement::Cell value = row.cell(column); value.type == Type::kInteger) {
       key("payload");
       // Unsigned 64 bits are stored as signed ones.
-      scratch_ += column == kNvtxUint64 ? fmt::format("{}", static_cast<std::uint64_t>(*value))
-                                        : fmt::format("{}", *value);
+      scratch_ += column == kNvtxUint64
+                      ? fmt::format("{}", static_cast<std::uint64_t>(value.integer))
+                      : fmt::format("{}", value.integer);
       return dictionary_.string(scratch_ += '}');
     }
   }
