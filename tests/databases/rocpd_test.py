@@ -198,6 +198,19 @@ class Memory(DatabaseTest):
                              (direction, ordinal))
             self.assertEqual((one.bytes, one.fields["src"], one.fields["dst"]), (4096, "0x100", "0x200"))
 
+    def test_copy_between_agents_that_nobody_describes(self):
+        for name, ordinal in ((1, "8"), (11, "8")):
+            one = self.copy(name, 7, 8)
+            self.assertEqual(one.fields["device_row"]["ordinal"], ordinal)
+
+    def test_counter_without_a_value(self):
+        path = self.make(META + COUNTERS + event(2, 13, 0) + """
+            INSERT INTO rocpd_pmc_event_u VALUES (2, 'u', 2, 31, NULL), (3, 'u', 2, 31, 9e999);
+            INSERT INTO rocpd_sample_u VALUES (1, 'u', 40, 50, 2);""")
+        report = self.report(path, LOSSY, tools=("memory",))
+        self.assertEqual((report.problems(), report.events),
+                         ({"missing_field": 1, "unreadable_number": 1}, {}))
+
     def test_a_free_knows_what_it_frees(self):
         events = self.events(META + ALLOCATIONS + """
             INSERT INTO rocpd_memory_allocate_u VALUES

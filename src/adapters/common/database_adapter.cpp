@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 namespace pasta::adapters::common {
@@ -146,6 +147,18 @@ std::optional<std::int64_t> DatabaseAdapter::integer(int column, std::string_vie
                                            : "no whole number");
   });
   return value;
+}
+
+std::optional<double> DatabaseAdapter::real(int column, std::string_view what) {
+  if (is_null(column)) {
+    note(Reason::kMissingField, [&] { return what; });
+    return std::nullopt;
+  }
+  const auto value = row_->real(column);
+  if (value && std::isfinite(*value)) return value;
+  note(Reason::kUnreadableNumber,
+       [&] { return fmt::format("{} is \"{}\"", what, row_->text(column).substr(0, 40)); });
+  return std::nullopt;
 }
 
 std::uint32_t DatabaseAdapter::small(int column, std::string_view what) {

@@ -59,16 +59,14 @@ class DatabaseAdapter : public Adapter {
   [[nodiscard]] std::string_view text_of(int column) const {
     return column < 0 ? std::string_view() : row_->text(column);
   }
-  [[nodiscard]] std::optional<double> real_of(int column) const {
-    if (column < 0) return std::nullopt;
-    return row_->real(column);
-  }
   [[nodiscard]] std::optional<std::int64_t> plain_integer(int column) const {
     if (column < 0) return std::nullopt;
     return row_->integer(column);
   }
   // Nothing when it is NULL or empty, or no whole number, which is a problem.
   std::optional<std::int64_t> integer(int column, std::string_view what);
+  // Nothing when it is NULL, which is a missing field, or no finite number; both are problems.
+  std::optional<double> real(int column, std::string_view what);
   // 0 when unknown or when 32 bits cannot hold it.
   std::uint32_t small(int column, std::string_view what);
   // Sets both times, or makes the event untimed and counts why.

@@ -95,7 +95,8 @@ class Rocpd final : public common::DatabaseAdapter {
   void read_samples(Group& group);
   void read_kernel_counters(Group& group);
 
-  void fill_counter(Group& group, const Place& at, Event& event, int counter, int value);
+  // False when the row has no value.
+  bool fill_counter(Group& group, const Place& at, Event& event, int counter, int value);
 
   static PlaceColumns place_columns(Select& select, std::string_view alias);
   static TimeColumns time_columns(Select& select, const Group& group, std::string_view alias);
@@ -105,7 +106,7 @@ class Rocpd final : public common::DatabaseAdapter {
   LaneId thread_lane(Group& group, const Place& place);
   LaneId queue_lane(const Place& place, DeviceId device);
   // Of an agent that the database does not describe, a GPU of that number.
-  Agent agent(Group& group, const Place& place, std::int64_t id);
+  Agent agent(Group& group, const Place& place, std::optional<std::int64_t> id);
   Agent known_agent(const Group& group, std::uint32_t guid, std::optional<std::int64_t> id);
   Category category(Group& group, std::optional<std::int64_t> id);
   StringId symbol_name(Symbol& symbol);
@@ -475,6 +476,7 @@ LaneId Rocpd::thread_lane(Group& group, const Place& place) {
 }
 
 LaneId Rocpd::queue_lane(const Place& place, DeviceId device) {
+  if (!place.stream && !place.queue) return lanes_->named(place.process, "(no stream)", device);
   return lanes_->queue({.process = place.process,
                         .device = device,
                         .stream = bits(place.stream),
@@ -487,12 +489,13 @@ Agent Rocpd::known_agent(const Group& group, std::uint32_t guid, std::optional<s
   return it != group.agents.end() ? it->second : Agent{};
 }
 
-Agent Rocpd::agent(Group& group, const Place& place, std::int64_t id) {
-  Agent& agent = group.agents[{place.guid, id}];
+Agent Rocpd::agent(Group& group, const Place& place, std::optional<std::int64_t> id) {
+  if (!id) note(Reason::kMissingField, [] { return "no agent: counted as that of number 0"; });
+  Agent& agent = group.agents[{place.guid, id.value_or(0)}];
   if (!agent.device) {
     agent.gpu = true;
     agent.device = dictionary().device({.process = place.process,
-                                        .ordinal = static_cast<std::uint32_t>(id),
+                                        .ordinal = static_cast<std::uint32_t>(id.value_or(0)),
                                         .type = DeviceType::kGpu});
   }
   return agent;
@@ -591,7 +594,7 @@ void Rocpd::read_kernels(Group& group) {
     } else {
       event.name = text(fmt::format("kernel {}", id));
     }
-    event.lane = queue_lane(at, agent(group, at, at.agent.value_or(0)).device);
+    event.lane = queue_lane(at, agent(group, at, at.agent).device);
     event.correlation = correlation(at.process, integer(stack, "stack_id"));
     common::WorkItems items;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -625,8 +628,9 @@ void Rocpd::read_copies(Group& group) {
             stack = select.column("E", "stack_id");
   read(table, select.sql(), [=, this, &group]() {
     const Place at = place(group, where);
-    const Agent target = known_agent(group, at.guid, integer(to, "dst_agent_id"));
-    const Agent source = known_agent(group, at.guid, integer(from, "src_agent_id"));
+    const auto target_id = integer(to, "dst_agent_id"), source_id = integer(from, "src_agent_id");
+    const Agent target = known_agent(group, at.guid, target_id);
+    const Agent source = known_agent(group, at.guid, source_id);
     Event event{};
     event.kind = Kind::kCopy;
     event.name = group.strings.get(integer(name, "name_id").value_or(0));
@@ -642,10 +646,12 @@ void Rocpd::read_copies(Group& group) {
       direction = CopyDirection::kPeerToPeer;
     }
     event.detail = static_cast<std::uint16_t>(direction);
-    const DeviceId device = target.gpu                     ? target.device
-                            : source.gpu || !target.device ? source.device
-                                                           : target.device;
-    event.lane = queue_lane(at, device ? device : agent(group, at, 0).device);
+    DeviceId device = target.gpu || !source.gpu ? target.device : source.device;
+    if (!device) {
+      const bool leaves = direction == CopyDirection::kDeviceToHost;
+      device = agent(group, at, leaves && source_id ? source_id : target_id).device;
+    }
+    event.lane = queue_lane(at, device);
     event.correlation = correlation(at.process, integer(stack, "stack_id"));
     event.copy = {.bytes = unsigned_or(size, "size", kUnknownBytes),
                   .src = unsigned_or(from_address, "src_address", 0),
@@ -681,6 +687,7 @@ void Rocpd::read_allocations(Group& group) {
     event.kind = frees ? Kind::kFree : Kind::kAlloc;
     event.memory.address = unsigned_or(address, "address", 0);
     event.memory.bytes = unsigned_or(size, "size", 0);
+    if (!frees && is_null(size)) note(Reason::kMissingField, [] { return "size"; });
     const Agent owner = known_agent(group, at.guid, at.agent);
     if (owner.gpu) event.memory.device = owner.device;
     auto& live = group.live[at.process.value];
@@ -724,7 +731,7 @@ void Rocpd::read_samples(Group& group) {
     }
     if (name_id) event.name = group.strings.get(*name_id);
     if (!is_null(counter)) {
-      fill_counter(group, at, event, counter, value);
+      if (!fill_counter(group, at, event, counter, value)) return Status{};
     } else {
       const Category what = category(group, integer(category_id, "category_id"));
       event.kind = Kind::kScope;
@@ -737,7 +744,7 @@ void Rocpd::read_samples(Group& group) {
   });
 }
 
-void Rocpd::fill_counter(Group& group, const Place& at, Event& event, int counter, int value) {
+bool Rocpd::fill_counter(Group& group, const Place& at, Event& event, int counter, int value) {
   event.kind = Kind::kCounter;
   const std::int64_t id = integer(counter, "pmc_id").value_or(0);
   Agent owner;
@@ -749,7 +756,9 @@ void Rocpd::fill_counter(Group& group, const Place& at, Event& event, int counte
     event.name = text(fmt::format("counter {}", id));
   }
   if (owner.gpu) event.counter.device = owner.device;
-  event.counter.value = real_of(value).value_or(0);
+  const auto counted = real(value, "value");
+  event.counter.value = counted.value_or(0);
+  return counted.has_value();
 }
 
 // What was counted during a kernel is known when it has ended.
@@ -769,10 +778,10 @@ void Rocpd::read_kernel_counters(Group& group) {
   read(table, select.sql("WHERE K.event_id IS NOT NULL"), [=, this, &group]() {
     const Place at = place(group, where);
     Event event{};
-    const DeviceId device = agent(group, at, at.agent.value_or(0)).device;
+    const DeviceId device = agent(group, at, at.agent).device;
     event.lane = queue_lane(at, device);
     event.correlation = correlation(at.process, integer(stack, "stack_id"));
-    fill_counter(group, at, event, counter, value);
+    if (!fill_counter(group, at, event, counter, value)) return Status{};
     event.counter.device = device;
     set_instant(event, times.end);
     return add(event);

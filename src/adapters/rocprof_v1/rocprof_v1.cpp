@@ -147,7 +147,7 @@ void RocprofV1::read_marks() {
     // A range of the process, that may end on another thread, is drawn on lane 0.
     if (integer(lane, "__lane") == 0 && thread != 0) event.flags |= kAnnotation;
     // The profiler draws a moment one nanosecond long.
-    if (!event.untimed() && event.end_ns - event.start_ns == 1) {
+    if (event.end_ns > event.start_ns && event.end_ns - 1 == event.start_ns) {
       event.end_ns = event.start_ns;
       event.flags |= kInstant;
     }
@@ -252,7 +252,8 @@ void RocprofV1::read_kernels() {
     set_times(event, start, end);
     PASTA_TRY(add(event));
     for (const Counter& counter : counters) {
-      const auto value = real_of(counter.column);
+      if (is_null(counter.column)) continue;
+      const auto value = real(counter.column, "a counter");
       if (!value) continue;
       Event sample{};
       sample.kind = Kind::kCounter;

@@ -103,9 +103,9 @@ Status Rpd::prepare() {
   PASTA_TRY(find_names());
   read_calls("rocpd_api");
   read_calls("rocpd_hsaApi");
+  read_monitors();
   read_ops();
   read_counters();
-  read_monitors();
   return leave_out("rocpd_stackframe", "native stacks of calls are not read");
 }
 
@@ -322,9 +322,14 @@ void Rpd::fill_copy(Event& event, const std::array<int, 5>& columns) {
   const auto& [size, width, height, kind, destination] = columns;
   const auto bytes = integer(size, "size");
   const auto across = integer(width, "width"), down = integer(height, "height");
-  event.copy.bytes = bytes            ? static_cast<std::uint64_t>(*bytes)
-                     : across && down ? static_cast<std::uint64_t>(*across * *down)
-                                      : kUnknownBytes;
+  std::int64_t area = 0;
+  if (bytes) {
+    event.copy.bytes = static_cast<std::uint64_t>(*bytes);
+  } else if (across && down && !__builtin_mul_overflow(*across, *down, &area)) {
+    event.copy.bytes = static_cast<std::uint64_t>(area);
+  } else {
+    event.copy.bytes = kUnknownBytes;
+  }
   event.copy.dst = address(destination).value_or(0);
   event.copy.src = address(destination + 1).value_or(0);
   CopyDirection direction = common::copy_direction(dictionary().text(event.name));
@@ -427,7 +432,9 @@ void Rpd::read_counters() {
     event.name = strings_->get(integer(name, "name_id").value_or(0));
     event.lane = place.lane;
     event.correlation = correlation(place.process, integer(op.api, "api_id"));
-    event.counter.value = real_of(value).value_or(0);
+    const auto counted = real(value, "value");
+    if (!counted) return Status{};
+    event.counter.value = *counted;
     event.counter.device = place.device;
     set_instant(event, op.end);
     return add(event);
@@ -439,7 +446,8 @@ void Rpd::read_monitors() {
   Select select(database(), "rocpd_monitor", "M");
   const int type = select.column("M", "monitorType"), gpu = select.column("M", "deviceId"),
             start = select.column("M", "start"), value = select.column("M", "value");
-  read("rocpd_monitor", select.sql(), [=, this]() {
+  // In order, so that reports list the devices so.
+  read("rocpd_monitor", select.sql(gpu < 0 ? "" : "ORDER BY M.deviceId"), [=, this]() {
     Event event{};
     event.kind = Kind::kCounter;
     event.name = text(text_of(type));
@@ -447,13 +455,9 @@ void Rpd::read_monitors() {
     event.lane = hip_lanes_->named(host_process(host_of(number, gpu_stride_)), "monitor");
     event.counter.device = device(number);
     event.counter.unit = text(monitor_unit(text_of(type)));
-    if (const auto number_value = real_of(value)) {
-      event.counter.value = *number_value;
-    } else {
-      note(Reason::kUnreadableNumber,
-           [&] { return fmt::format("value is \"{}\"", text_of(value).substr(0, 40)); });
-      return Status{};
-    }
+    const auto measured = real(value, "value");
+    if (!measured) return Status{};
+    event.counter.value = *measured;
     set_instant(event, start);
     return add(event);
   });
