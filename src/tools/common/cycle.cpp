@@ -754,7 +754,7 @@ Cycle find_cycle(const Launches& launches) {
   Cycle cycle;
   const std::size_t size = launches.symbols.size();
   if (size < 24) {
-    cycle.abstained = "too little device work to tell a repetition from chance";
+    cycle.abstained = "too few launches to tell a repetition from chance";
     return cycle;
   }
   const std::size_t window = std::min(size, kWindow);

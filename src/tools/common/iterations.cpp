@@ -206,6 +206,8 @@ class Sequence {
   }
 
   Sequence(const LaunchLog& log, Symbols& symbols, std::uint32_t queue) {
+    symbols_.reserve(log.size());  // at most; a vector that doubles would hold twice as much
+    pauses_.reserve(log.size());
     bool seen = false;
     walk(log, symbols, queue,
          [&](const LaunchRecord& record, std::uint32_t symbol, std::uint16_t pause) {

@@ -99,25 +99,29 @@ void LaunchLog::flush(std::size_t count) {
 }
 
 void LaunchLog::write(const LaunchRecord& record) {
+  if (blocks_.empty() || blocks_.back().size() + kLongestRecord > kBlock) {
+    blocks_.emplace_back().reserve(kBlock);
+  }
+  std::vector<std::uint8_t>& bytes = blocks_.back();
   late_ += size_ > 0 && record.key < last_.key ? 1 : 0;
-  put(bytes_, record.symbol);
-  put(bytes_, record.queue);
-  put(bytes_, difference(last_.scope.value, record.scope.value));
-  put(bytes_, difference(last_.key, record.key));
-  put(bytes_, difference(bits(last_.start_ns), bits(record.start_ns)));
-  put(bytes_, bits(record.end_ns) - bits(record.start_ns));
+  put(bytes, record.symbol);
+  put(bytes, record.queue);
+  put(bytes, difference(last_.scope.value, record.scope.value));
+  put(bytes, difference(last_.key, record.key));
+  put(bytes, difference(bits(last_.start_ns), bits(record.start_ns)));
+  put(bytes, bits(record.end_ns) - bits(record.start_ns));
   // 0 is unknown; the one difference that comes out as 0, half the axis, is none that is real.
-  put(bytes_, record.launch_ns == kNoTime
-                  ? 0
-                  : difference(bits(record.launch_ns), bits(record.start_ns)) + 1);
+  put(bytes, record.launch_ns == kNoTime
+                 ? 0
+                 : difference(bits(record.launch_ns), bits(record.start_ns)) + 1);
   last_ = record;
   ++size_;
 }
 
 bool LaunchLog::Reader::next(LaunchRecord& record) {
-  if (byte_ == log_->bytes_.size()) return false;
+  if (block_ == log_->blocks_.size()) return false;
   const auto time = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-  const auto& bytes = log_->bytes_;
+  const std::vector<std::uint8_t>& bytes = log_->blocks_[block_];
   last_.symbol = static_cast<std::uint32_t>(get(bytes, byte_));
   last_.queue = static_cast<std::uint32_t>(get(bytes, byte_));
   last_.scope.value = static_cast<std::uint32_t>(apply(last_.scope.value, get(bytes, byte_)));
@@ -127,6 +131,7 @@ bool LaunchLog::Reader::next(LaunchRecord& record) {
   const std::uint64_t lead = get(bytes, byte_);
   last_.launch_ns = lead == 0 ? kNoTime : time(bits(last_.start_ns) - apply(0, lead - 1));
   record = last_;
+  if (byte_ == bytes.size()) ++block_, byte_ = 0;
   return true;
 }
 

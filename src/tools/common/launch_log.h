@@ -54,6 +54,7 @@ class LaunchLog {
 
    private:
     const LaunchLog* log_;
+    std::size_t block_ = 0;
     std::size_t byte_ = 0;
     LaunchRecord last_{};
   };
@@ -61,6 +62,8 @@ class LaunchLog {
  private:
   // More than can be in flight at once: launches that wait in all queues of a device.
   static constexpr std::size_t kWindow = std::size_t{1} << 15;
+  static constexpr std::size_t kBlock = std::size_t{1} << 16;
+  static constexpr std::size_t kLongestRecord = 70;  // seven numbers of at most ten bytes
   static constexpr std::size_t kCalls = std::size_t{1} << 17;
   struct Call {
     std::uint64_t correlation = 0;
@@ -78,7 +81,7 @@ class LaunchLog {
   std::uint32_t queues_ = 0;
   std::vector<Waiting> window_;
   std::vector<Call> calls_;  // the newest of each remainder of the correlation
-  std::vector<std::uint8_t> bytes_;
+  std::vector<std::vector<std::uint8_t>> blocks_;  // of whole records
   LaunchRecord last_{};
   std::uint64_t size_ = 0;
   std::uint64_t late_ = 0;
