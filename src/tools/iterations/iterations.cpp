@@ -9,6 +9,7 @@
 #include "stats/quantiles.h"
 #include "tools/common/demangle.h"
 #include "tools/common/iterations.h"
+#include "tools/common/rows.h"
 
 namespace pasta::tools {
 namespace {
@@ -98,8 +99,14 @@ class IterationsTool : public Tool {
     if (runs.empty()) {
       report.parts.emplace_back(abstention("no device work and no mark in this trace", {}));
     }
+    std::vector<std::pair<std::string, const IterationRun*>> processes;
     for (const IterationRun& run : runs) {
-      const std::string label = several_ ? label_of(context.dictionary(), run.process) : "";
+      processes.emplace_back(several_ ? label_of(context.dictionary(), run.process) : "", &run);
+    }
+    std::ranges::stable_sort(processes, natural_less,
+                             &std::pair<std::string, const IterationRun*>::first);
+    for (const auto& [label, of_process] : processes) {
+      const IterationRun& run = *of_process;
       if (run.list.empty()) {
         report.parts.emplace_back(abstention(run.abstained, label));
         continue;

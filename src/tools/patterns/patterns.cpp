@@ -15,6 +15,7 @@
 #include "tools/common/demangle.h"
 #include "tools/common/launch_log.h"
 #include "tools/common/memo.h"
+#include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/patterns/grammar_tree.h"
 
@@ -193,7 +194,13 @@ class Patterns : public Tool {
     std::vector<Part> trees;
     std::int64_t saved = 0, calls_ns = 0;
     std::uint64_t left_out = 0;
+    std::vector<std::pair<std::string, Work*>> processes;
     for (auto& [process, work] : work_) {
+      processes.emplace_back(several_ ? label_of(context.dictionary(), process) : "", &work);
+    }
+    std::ranges::stable_sort(processes, natural_less, &std::pair<std::string, Work*>::first);
+    for (const auto& [label, of_process] : processes) {
+      Work& work = *of_process;
       work.log.close();
       const Sequence sequence(work);
       left_out += sequence.left_out;
@@ -204,7 +211,6 @@ class Patterns : public Tool {
       const std::int64_t all_ns = sum(sequence.times_ns);
       const auto least = static_cast<std::int64_t>(least_share_ * static_cast<double>(all_ns));
       const std::vector<Pattern> found = patterns::patterns_of(rules, launches, least);
-      const std::string label = several_ ? label_of(context.dictionary(), process) : "";
       add(grammar, label,
           {static_cast<std::int64_t>(text->size()), static_cast<std::int64_t>(text->alphabet()),
            static_cast<std::int64_t>(rules.rules.size() - 1),
