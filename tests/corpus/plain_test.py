@@ -17,6 +17,11 @@ import program
 from program import Report, overlap, read_tsv, union
 
 
+# The other program took no accelerator but a GPU for a device; json_test.py holds these to values of
+# their own.
+OTHER_RULE = {"hta/mtia_inference_trace/mtia_inference_rank_0.json.gz"}
+
+
 def of_one_device(report):
     """What the table `devices` says of the only device, by the names of expected_plain.tsv."""
     rows = report.devices
@@ -110,6 +115,8 @@ def compare(folder, rows, mismatches):
     count = 0
     for row in rows:
         values = measured(folder / row["file"])
+        if row["file"] in OTHER_RULE:
+            continue
         for name, value in values.items():
             if value != int(row[name]):
                 mismatches.append((row["file"], name, int(row[name]), value))
