@@ -27,7 +27,7 @@ CopyDirection direction(std::string_view operation) {
 }  // namespace
 
 ProcessTaker::ProcessTaker(const Shared& shared, std::uint64_t number)
-    : shared_(shared), number_(number), pid_(number), waiting_(shared.scratch) {}
+    : shared_(shared), pid_(number), waiting_(shared.scratch) {}
 
 template <class Detail>
 Status ProcessTaker::note(const Record& record, Reason reason, Detail&& detail) {

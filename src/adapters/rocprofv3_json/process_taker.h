@@ -80,7 +80,6 @@ class ProcessTaker {
   Status note(const Record& record, Reason reason, Detail&& detail);
 
   Shared shared_;
-  std::uint64_t number_;
   std::uint32_t met_ = 0;
   bool metadata_met_ = false;
   std::uint64_t pid_ = 0;
