@@ -19,9 +19,9 @@ using namespace pasta;
 class KeepingSink final : public EventSink {
  public:
   Dictionary& dictionary() override { return dictionary_; }
-  void describe(const SourceInfo& info) override { sources_.front() = info; }
+  void describe(const SourceInfo& info) override { sources_.front() = as_written(info); }
   EventSink& add_source(const SourceInfo& info) override {
-    sources_.push_back(info);
+    sources_.push_back(as_written(info));
     others_.push_back(std::make_unique<OtherSource>(*this, sources_.size() - 1));
     return *others_.back();
   }
@@ -63,6 +63,13 @@ class KeepingSink final : public EventSink {
     KeepingSink& all;
     std::size_t index;
   };
+
+  // Where a text holds several sources, a reader names them by the text and their own path.
+  static SourceInfo as_written(SourceInfo info) {
+    constexpr std::string_view kText = "fuzz:";
+    if (info.path.starts_with(kText)) info.path.erase(0, kText.size());
+    return info;
+  }
 
   void push(std::span<const Event> pushed, std::size_t source) {
     events_.insert(events_.end(), pushed.begin(), pushed.end());
