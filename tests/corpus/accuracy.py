@@ -515,6 +515,41 @@ def markdown(sections):
     return "\n".join(out)
 
 
+def markers(name):
+    return f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+
+
+def written_section(name):
+    """What docs/accuracy.md holds between the markers of a section."""
+    begin, end = markers(name)
+    return PAGE.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
+
+
+def run_section(name, doc, collect, section, complaints):
+    """The command line of a script that owns one section of docs/accuracy.md: prints or renews it, and
+    fails on what `complaints` says of what `collect` found in the collection."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pastaprof", default=program.PROGRAM)
+    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
+    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
+    arguments = parser.parse_args()
+    program.PROGRAM = arguments.pastaprof
+    found = collect(arguments.corpus)
+    text = section(found)
+    if arguments.write:
+        begin, end = markers(name)
+        head, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+        PAGE.write_text(head.rstrip("\n") + "\n\n" + begin + text + end + rest.partition(end)[2],
+                        encoding="utf-8")
+    else:
+        print(text)
+    wrong = complaints(found)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    sys.exit(1 if wrong else 0)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

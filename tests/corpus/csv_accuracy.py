@@ -6,17 +6,13 @@ run, and the authors of the files give.
     csv_accuracy.py --write                                  and put it into docs/accuracy.md
 """
 
-import argparse
 import collections
 import contextlib
 import csv
-import pathlib
 import sqlite3
-import sys
 
 import accuracy
 import dump
-import program
 from program import Run, union
 
 ROCPROFV3 = "rocprofv3_csv/rocm-systems-docs"
@@ -197,8 +193,6 @@ SECTIONS = [
     ("A column more, commas, quotes and a line end in names", case_lines),
     ("Tables that hold no timeline, or are none of these programs'", refusal_lines),
 ]
-BEGIN, END = "<!-- csv: begin -->\n", "<!-- csv: end -->\n"
-
 
 def collect(corpus):
     return [(title, list(make(corpus))) for title, make in SECTIONS]
@@ -218,29 +212,7 @@ def section(sections):
     return "\n".join(out)
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    sections = collect(arguments.corpus)
-    text = section(sections)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + text + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(text)
-    wrong = [line for _, lines in sections for line in lines if not line.equal]
-    for line in wrong:
-        print(f"{line.file}: {line.quantity}: report {line.report}, expected {line.expected}",
-              file=sys.stderr)
-    sys.exit(1 if wrong else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("csv", __doc__, collect, section, lambda sections: [
+        f"{line.file}: {line.quantity}: report {line.report}, expected {line.expected}"
+        for _, lines in sections for line in lines if not line.equal])

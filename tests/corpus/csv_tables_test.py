@@ -24,8 +24,7 @@ class CsvAccuracy(unittest.TestCase):
             self.assertGreater(len(lines), 2, title)
 
     def test_the_page_is_current(self):
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        section = page.partition(csv_accuracy.BEGIN)[2].partition(csv_accuracy.END)[0]
+        section = accuracy.written_section("csv")
         self.assertEqual(section, csv_accuracy.section(self.sections),
                          "run tests/corpus/csv_accuracy.py --write")
 

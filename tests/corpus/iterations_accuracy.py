@@ -11,19 +11,15 @@ begins no earlier than the last device work of the step before starts and no lat
 its own ends. The same must come out of a trace without its annotations and with each name replaced.
 """
 
-import argparse
 import bisect
 import hashlib
-import pathlib
 import re
-import sys
 
 import accuracy
 import dump
 import program
 from program import Report
 
-BEGIN, END = "<!-- iterations: begin -->\n", "<!-- iterations: end -->\n"
 # What the trace holds, for a reader of the page; and what is known to be wrong, with why.
 REASONS = {
     "hta/trace_compare/base/base.json.gz":
@@ -164,28 +160,6 @@ times, which shows in its kernels only.
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    rows = list(lines(arguments.corpus))
-    text = section(rows)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + text + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(text)
-    bad = [row for row in rows if not row["good"] and row["file"] not in REASONS]
-    for row in bad:
-        print(f"{row['file']}: {row}", file=sys.stderr)
-    sys.exit(1 if bad else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("iterations", __doc__, lambda corpus: list(lines(corpus)), section, lambda rows: [
+        f"{row['file']}: {row}" for row in rows if not row["good"] and row["file"] not in REASONS])

@@ -16,8 +16,7 @@ class MinedIterations(unittest.TestCase):
         wrong = [row for row in rows
                  if not row["good"] and row["file"] not in iterations_accuracy.REASONS]
         self.assertEqual(wrong, [])
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        said = page.partition(iterations_accuracy.BEGIN)[2].partition(iterations_accuracy.END)[0]
+        said = accuracy.written_section("iterations")
         self.assertEqual(said, iterations_accuracy.section(rows))
 
 

@@ -8,19 +8,13 @@ The second number of a line is computed here from the file's own records in whol
 stated by others (docs/accuracy.md says which).
 """
 
-import argparse
 import collections
 import gzip
 import json
-import pathlib
-import sys
 from decimal import Decimal
 
 import accuracy
-import program
 from program import Report, union
-
-BEGIN, END = "<!-- json: begin -->\n", "<!-- json: end -->\n"
 
 GENERIC = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
 # What whoever collected the traces stated about them.
@@ -143,26 +137,5 @@ file's numbers here are of the latter.
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    lines = collect(arguments.corpus)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + section(lines) + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(section(lines))
-    for line in wrong(lines):
-        print("differs:", *line, file=sys.stderr)
-    sys.exit(1 if wrong(lines) else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("json", __doc__, collect, section, lambda lines: [f"differs: {' '.join(map(str, line))}" for line in wrong(lines)])

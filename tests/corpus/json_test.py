@@ -34,8 +34,7 @@ class Json(unittest.TestCase):
         self.assertGreater(len(self.lines), 30)
 
     def test_the_page_is_current(self):
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        section = page.partition(json_accuracy.BEGIN)[2].partition(json_accuracy.END)[0]
+        section = accuracy.written_section("json")
         self.assertEqual(section, json_accuracy.section(self.lines),
                          "run tests/corpus/json_accuracy.py --write")
 

@@ -8,22 +8,16 @@ The second number of a line is that of expected_sqlite.tsv, computed by SQL, or 
 project that made the file.
 """
 
-import argparse
 import collections
 import contextlib
 import gzip
-import pathlib
 import re
 import sqlite3
-import sys
 import tempfile
 
 import accuracy
 import dump
-import program
 from program import Report, read_tsv
-
-BEGIN, END = "<!-- nsys: begin -->\n", "<!-- nsys: end -->\n"
 
 # nsys-ai's pages on comparing two profiles, and on its example of a healthy one.
 STATED = {
@@ -185,26 +179,5 @@ take a kernel for launched when any process has a call of its number; here this 
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    lines = collect(arguments.corpus)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + section(lines) + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(section(lines))
-    for line in wrong(lines):
-        print("differs:", *line, file=sys.stderr)
-    sys.exit(1 if wrong(lines) else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("nsys", __doc__, collect, section, lambda lines: [f"differs: {' '.join(map(str, line))}" for line in wrong(lines)])

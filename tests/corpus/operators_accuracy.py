@@ -9,16 +9,12 @@ pastaprof's events (the lines of `pastaprof dump`), pastaprof's own tool reads w
 then say that program's number exactly.
 """
 
-import argparse
 import collections
 import json
-import pathlib
 import re
-import sys
 
 import accuracy
 import dump
-import program
 from accuracy import Line, read_csv
 from program import Report
 
@@ -221,8 +217,6 @@ SECTIONS = [
     ("Operators: Kineto's TensorBoard plug-in", tensorboard_lines),
     ("Overlap: HTA and TraceLens", overlap_lines),
 ]
-BEGIN, END = "<!-- operators: begin -->\n", "<!-- operators: end -->\n"
-
 
 def collect(corpus):
     return [(title, list(make(corpus))) for title, make in SECTIONS]
@@ -245,29 +239,7 @@ compared: they were made with further traces of the graphs' capture, which say w
 {accuracy.markdown(sections)}"""
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    sections = collect(arguments.corpus)
-    text = section(sections)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + text + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(text)
-    unexplained = [line for _, lines in sections for line in lines if not line.explained]
-    for line in unexplained:
-        print(f"{line.file}: {line.quantity}: report {line.report}, by their rule "
-              f"{line.ruled}, theirs {line.theirs}", file=sys.stderr)
-    sys.exit(1 if unexplained else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("operators", __doc__, collect, section, lambda sections: [
+        f"{line.file}: {line.quantity}: report {line.report}, by their rule {line.ruled}, theirs "
+        f"{line.theirs}" for _, lines in sections for line in lines if not line.explained])

@@ -25,8 +25,7 @@ class OperatorsAccuracy(unittest.TestCase):
             self.assertGreater(sum(line.equal for line in lines), len(lines) / 2, title)
 
     def test_the_page_is_current(self):
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        section = page.partition(operators_accuracy.BEGIN)[2].partition(operators_accuracy.END)[0]
+        section = accuracy.written_section("operators")
         self.assertEqual(section, operators_accuracy.section(self.sections),
                          "run tests/corpus/operators_accuracy.py --write")
 

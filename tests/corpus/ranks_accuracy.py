@@ -5,9 +5,7 @@
     ranks_accuracy.py --write                            and put it into docs/accuracy.md
 """
 
-import argparse
 import pathlib
-import sys
 import tempfile
 
 import accuracy
@@ -17,8 +15,6 @@ from program import Report
 
 JOB = "param/dlrm_8rank"
 TOOLS = ("summary", "kernels")
-BEGIN, END = "<!-- ranks: begin -->\n", "<!-- ranks: end -->\n"
-
 
 def sources(report):
     return [{key: source[key] for key in ("label", "rank", "format", "events")}
@@ -130,29 +126,7 @@ same comes out of the one file that `pastaprof merge` makes of the folder; the s
 {accuracy.markdown(sections)}"""
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    sections = collect(arguments.corpus)
-    text = section(sections)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + text + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(text)
-    unexplained = [line for _, lines in sections for line in lines if not line.explained]
-    for line in unexplained:
-        print(f"{line.file}: {line.quantity}: report {line.report}, theirs {line.theirs}",
-              file=sys.stderr)
-    sys.exit(1 if unexplained else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("ranks", __doc__, collect, section, lambda sections: [
+        f"{line.file}: {line.quantity}: report {line.report}, theirs {line.theirs}"
+        for _, lines in sections for line in lines if not line.explained])

@@ -25,8 +25,7 @@ class RanksAccuracy(unittest.TestCase):
             self.assertGreater(sum(line.equal for line in lines), len(lines) / 2, title)
 
     def test_the_page_is_current(self):
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        section = page.partition(ranks_accuracy.BEGIN)[2].partition(ranks_accuracy.END)[0]
+        section = accuracy.written_section("ranks")
         self.assertEqual(section, ranks_accuracy.section(self.sections),
                          "run tests/corpus/ranks_accuracy.py --write")
 

@@ -8,19 +8,14 @@ The second number of a line is a query on the database: of its own views where i
 else of its tables. The third was stated by whoever collected it.
 """
 
-import argparse
 import gzip
 import pathlib
 import sqlite3
-import sys
 import tempfile
 
 import accuracy
 import dump
-import program
 from program import Report
-
-BEGIN, END = "<!-- rocm: begin -->\n", "<!-- rocm: end -->\n"
 
 STATED = {
     "rpd/raptor_mytrace.rpd.gz": {"operations": 10124, "device time": 416625081, "span": 452967953,
@@ -197,26 +192,5 @@ whose call is in the file.
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the section of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    lines = collect(arguments.corpus)
-    if arguments.write:
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        accuracy.PAGE.write_text(head.rstrip("\n") + "\n\n" + BEGIN + section(lines) + END
-                                 + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(section(lines))
-    for line in wrong(lines):
-        print("differs:", *line, file=sys.stderr)
-    sys.exit(1 if wrong(lines) else 0)
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("rocm", __doc__, collect, section, lambda lines: [f"differs: {' '.join(map(str, line))}" for line in wrong(lines)])

@@ -23,8 +23,7 @@ class Rocm(unittest.TestCase):
         self.assertGreater(len(self.lines), 50)
 
     def test_the_page_is_current(self):
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        section = page.partition(rocm_accuracy.BEGIN)[2].partition(rocm_accuracy.END)[0]
+        section = accuracy.written_section("rocm")
         self.assertEqual(section, rocm_accuracy.section(self.lines),
                          "run tests/corpus/rocm_accuracy.py --write")
 
