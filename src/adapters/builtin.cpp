@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/folder_reader.h"
 #include "adapters/foreign.h"
 #include "adapters/kineto_json/kineto_json.h"
 #include "adapters/nsys_sqlite/nsys_sqlite.h"
@@ -17,6 +18,7 @@
 #include "adapters/rocprofv3_csv/rocprofv3_csv.h"
 #include "adapters/rocprofv3_json/rocprofv3_json.h"
 #include "adapters/rpd/rpd.h"
+#include "adapters/spool/spool.h"
 #include "adapters/sqlite_family.h"
 #include "adapters/text/text.h"
 #include "base/input.h"
@@ -68,6 +70,20 @@ std::span<const adapters::SqliteFamily> adapters::sqlite_families() {
       SqliteFamily{nsys_sqlite::kInfo, nsys_sqlite::recognise, nsys_sqlite::open},
   };
   return kFamilies;
+}
+
+std::span<const adapters::FolderReader> adapters::folder_readers() {
+  static constexpr std::array kReaders = {
+      FolderReader{spool::kInfo, spool::recognise, spool::open},
+  };
+  return kReaders;
+}
+
+const adapters::FolderReader* adapters::folder_reader(const std::string& folder) {
+  for (const FolderReader& reader : folder_readers()) {
+    if (reader.recognise(folder)) return &reader;
+  }
+  return nullptr;
 }
 
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {

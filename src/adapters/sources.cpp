@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "adapters/folder_reader.h"
 #include "base/input.h"
 #include "base/natural_order.h"
 #include "pasta/adapter.h"
@@ -118,7 +119,10 @@ class Collector {
  public:
   Status add(const std::string& operand, bool look) {
     std::error_code error;
-    if (operand != "-" && fs::is_directory(operand, error)) return add_folder(operand);
+    if (operand != "-" && fs::is_directory(operand, error) &&
+        adapters::folder_reader(operand) == nullptr) {
+      return add_folder(operand);
+    }
     Candidate candidate{.paths = {operand}, .run = {}};
     if (operand != "-") {
       if (!seen_.insert(identity(operand)).second) {
@@ -210,6 +214,10 @@ std::string left_out(const Folder& folder) {
 }
 
 Result<std::unique_ptr<Adapter>> open(Candidate& candidate, ReadProgress* progress) {
+  std::error_code error;
+  if (candidate.paths.size() == 1 && fs::is_directory(candidate.paths[0], error)) {
+    return adapters::folder_reader(candidate.paths[0])->open(candidate.paths[0]);
+  }
   if (candidate.paths.size() == 1) return open_source(candidate.paths[0], progress);
   std::sort(candidate.paths.begin(), candidate.paths.end(), base::natural_less);
   std::vector<base::OpenedInput> opened;

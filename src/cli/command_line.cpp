@@ -110,13 +110,35 @@ std::string_view name_of(const OptionRow& row) {
   return row.names;
 }
 
+// Where the program begins in the words of a verb that runs one: behind --, or at the first word
+// that is neither an option nor the value of one.
+static std::size_t program_in(const Verb& verb, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") return i + 1;
+    if (!words[i].starts_with('-') || words[i] == "-") return i;
+    for (const OptionRow* row : verb.options) {
+      const auto names = names_of(*row);
+      if (row->value != nullptr && std::ranges::find(names, words[i]) != names.end()) ++i;
+    }
+  }
+  return words.size();
+}
+
 Result<CommandLine> parse(const Verb& verb, std::vector<std::string> words) {
   CommandLine line;
+  std::vector<std::string> program;
+  if (verb.runs_program) {
+    const auto begin = words.begin() + static_cast<std::ptrdiff_t>(
+                                           std::min(program_in(verb, words), words.size()));
+    program.assign(begin, words.end());
+    words.erase(begin, words.end());
+    if (!words.empty() && words.back() == "--") words.pop_back();
+  }
   CLI::App app;
   app.set_version_flag("--version", "");
   app.allow_extras();
   std::string single;
-  if (verb.operand != nullptr) {
+  if (verb.operand != nullptr && !verb.runs_program) {
     CLI::Option* operand = verb.operand_repeats
                                ? app.add_option(verb.operand, line.settings.operands)
                                : app.add_option(verb.operand, single);
@@ -142,6 +164,7 @@ Result<CommandLine> parse(const Verb& verb, std::vector<std::string> words) {
   std::erase(superfluous, "--");  // which CLI11 leaves there after it has obeyed it
   if (!superfluous.empty()) return fail(ErrorCode::kUsage, unexpected(verb, superfluous[0]));
   if (!single.empty()) line.settings.operands.push_back(single);
+  if (verb.runs_program) line.settings.operands = std::move(program);
 
   if (verb.options.empty()) return line;
   const auto files = read_config();

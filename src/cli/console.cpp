@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kWidthWithoutTerminal = 120;
 
-Result<int> width_of(const Settings& settings) {
+Result<int> width_of(const Settings& settings, int terminal) {
   if (!settings.width.empty()) return number_of("width", settings.width, 1);
   winsize size{};
-  if (settings.output == "-" && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+  if (settings.output == "-" && ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     return size.ws_col;
   }
   const char* columns = std::getenv("COLUMNS");
@@ -32,8 +32,8 @@ Result<int> width_of(const Settings& settings) {
                             : number_of("width", columns, 1).value_or(kWidthWithoutTerminal);
 }
 
-bool to_terminal(const Settings& settings) {
-  return settings.output == "-" && isatty(STDOUT_FILENO) == 1;
+bool to_terminal(const Settings& settings, int terminal) {
+  return settings.output == "-" && isatty(terminal) == 1;
 }
 
 bool longer_than_terminal(std::string_view text) {
@@ -42,12 +42,12 @@ bool longer_than_terminal(std::string_view text) {
          std::count(text.begin(), text.end(), '\n') >= size.ws_row;
 }
 
-bool colour_wanted(const Settings& settings) {
+bool colour_wanted(const Settings& settings, int terminal) {
   const char* no_color = std::getenv("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
   const char* terminal = std::getenv("TERM");
   if (terminal != nullptr && std::string_view(terminal) == "dumb") return false;
-  return to_terminal(settings);
+  return to_terminal(settings, terminal);
 }
 
 report::TimeUnit time_unit_of(std::string_view name) {
@@ -112,17 +112,20 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-Result<Destination> Destination::open(const Settings& settings) {
-  const auto width = width_of(settings);
+Result<Destination> Destination::open(const Settings& settings, Stream stream) {
+  const int terminal = stream == Stream::kOutput ? STDOUT_FILENO : STDERR_FILENO;
+  const auto width = width_of(settings, terminal);
   if (!width) return tl::unexpected(width.error());
   const auto rows = number_of("top", settings.top, 0);
   if (!rows) return tl::unexpected(rows.error());
   Destination destination;
   destination.format_ = settings.format;
-  destination.page_ = to_terminal(settings) && !settings.no_pager && settings.format != "json" &&
+  destination.stream_ = stream;
+  destination.page_ = stream == Stream::kOutput && to_terminal(settings, terminal) &&
+                      !settings.no_pager && settings.format != "json" &&
                       settings.format != "csv";
   destination.text_.width = *width;
-  destination.text_.colour = colour_wanted(settings);
+  destination.text_.colour = colour_wanted(settings, terminal);
   destination.text_.time_unit = time_unit_of(settings.time_unit);
   destination.text_.max_rows = static_cast<std::size_t>(*rows);
   destination.text_.explain = explain;
@@ -139,6 +142,10 @@ Status Destination::write(const Document& document) {
                            : format_ == "csv" ? report::render_csv(document)
                                               : report::render_text(document, text_);
   if (page_ && longer_than_terminal(text) && page(text)) return {};
+  if (!file_ && stream_ == Stream::kError) {
+    fmt::print(stderr, "{}", text);
+    return {};
+  }
   if (!file_) return print(text);
   PASTA_TRY(file_->write(text));
   return file_->close();

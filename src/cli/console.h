@@ -28,12 +28,15 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 // with it is said at once.
 class Destination {
  public:
-  static Result<Destination> open(const Settings& settings);
+  // What "-" is.
+  enum class Stream : unsigned char { kOutput, kError };
+  static Result<Destination> open(const Settings& settings, Stream stream = Stream::kOutput);
   // Once.
   Status write(const Document& document);
 
  private:
   std::string format_;
+  Stream stream_ = Stream::kOutput;
   bool page_ = false;
   report::TextOptions text_;
   std::optional<trace::OutputFile> file_;  // none: standard output

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "cli/child.h"
 #include "cli/command_line.h"
 #include "cli/console.h"
 #include "cli/help.h"
@@ -14,12 +15,12 @@
 namespace pasta::cli {
 namespace {
 
-constexpr std::array kVerbs = {&kReport, &kTools, &kDump,   &kCheck, &kExport,
-                               &kMerge,  &kJoin,  &kDoctor, &kHelp,  &kCompletion};
+constexpr std::array kVerbs = {&kRun,   &kReport, &kTools,  &kDump, &kCheck,     &kExport,
+                               &kMerge, &kJoin,   &kDoctor, &kHelp, &kCompletion};
 
 int wrong_usage(const Verb& verb, std::string_view message) {
   say(fmt::format("{}: {} (see pastaprof {} --help)", verb.name, message, verb.name));
-  return kWrongUsage;
+  return verb.runs_program ? kRunWrongUsage : kWrongUsage;
 }
 
 int print_or_fail(std::string_view text) {
@@ -49,7 +50,7 @@ int run_verb(const Verb& verb, std::vector<std::string> words) {
   const auto code = verb.run(line->settings);
   if (code) return *code;
   say(with_origin(code.error(), *line));
-  return exit_code(code.error());
+  return verb.runs_program ? kRunWrongUsage : exit_code(code.error());
 }
 
 int unknown_verb(const std::string& word) {
@@ -96,6 +97,7 @@ const Verb* find_verb(std::string_view name) {
 }  // namespace pasta::cli
 
 int main(int argc, char** argv) {
+  pasta::cli::remember_signals();
   // In "pastaprof dump t | head" the pipe closes early: end there and say nothing, also where the
   // parent ignores the signal.
   std::signal(SIGPIPE, SIG_DFL);

@@ -20,6 +20,10 @@ inline constexpr int kComplete = 0;
 inline constexpr int kNoAnswer = 1;
 inline constexpr int kWrongUsage = 2;
 inline constexpr int kIncomplete = 3;  // an event or a value was dropped or altered
+// But run has those of the program it runs, and for its own as shells have them.
+inline constexpr int kRunWrongUsage = 125;
+inline constexpr int kCannotRun = 126;
+inline constexpr int kNoSuchProgram = 127;
 
 // What the user said, as text. Each verb understands what it offers.
 struct Settings {
@@ -40,6 +44,8 @@ struct Settings {
   std::string memory = "256MiB";
   std::string sort;    // COLUMN[:asc|desc]
   std::string filter;  // a regular expression
+  std::string report = "-";     // of run: where its report goes; - is standard error
+  std::string spool = "2GiB";   // of run: what its folder may use at most
   bool strict = false;
   bool force = false;
   bool quiet = false;
@@ -77,8 +83,12 @@ struct Verb {
   // What an operand can be; none: the name of a file.
   std::vector<std::string_view> (*suggest)() = nullptr;
   bool hidden = false;  // in the list of verbs
+  // Its operands are a program and that one's own arguments: what comes after the first is no
+  // option of ours.
+  bool runs_program = false;
 };
 
+extern const Verb kRun;
 extern const Verb kReport;
 extern const Verb kTools;
 extern const Verb kDump;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "correlate/path_nodes.h"
+
 namespace pasta::correlate {
 namespace {
 
@@ -14,12 +16,6 @@ constexpr KindSet kRanges = Kind::kApi | Kind::kScope | Kind::kSync | Kind::kKer
 
 bool holds_others(const Event& event) {
   return kRanges.has(event.kind) && (event.flags & kInstant) == 0;
-}
-
-// "ProfilerStep#17": as a path node it would clone the tree below it for every number.
-bool is_numbered(std::string_view name) {
-  const std::size_t digits = name.find_last_not_of("0123456789");
-  return digits != std::string_view::npos && digits + 1 != name.size() && name[digits] == '#';
 }
 
 // Key of a forward operator; 0 when lane or sequence are too large to be kept apart.
@@ -259,8 +255,7 @@ void HostPass::remember_forward(const Event& event, LaneState& lane, FrameId nod
 
 bool HostPass::is_node(const Event& event) const {
   return event.kind == Kind::kScope && (event.flags & kInstant) == 0 &&
-         event.detail != static_cast<std::uint16_t>(ScopeDomain::kIteration) &&
-         !is_numbered(dictionary_.text(event.name));
+         is_path_node(static_cast<ScopeDomain>(event.detail), dictionary_.text(event.name));
 }
 
 bool HostPass::lies_below(FrameId path, FrameId above) const {

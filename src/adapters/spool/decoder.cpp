@@ -1,0 +1,201 @@
+#include "adapters/spool/decoder.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "correlate/path_nodes.h"
+
+namespace pasta::adapters::spool {
+namespace {
+
+using namespace trace::spool;
+
+template <class Cell>
+Cell as(const Event& cell) {
+  Cell copy;
+  std::memcpy(&copy, &cell, sizeof copy);
+  return copy;
+}
+
+// In `to`, whose next number it must have.
+template <class IdType>
+bool add(std::vector<IdType>& to, std::uint32_t number, IdType id) {
+  if (number != to.size()) return false;
+  to.push_back(id);
+  return true;
+}
+
+constexpr std::uint8_t kKnownFlags =
+    kUntimed | kUnfinished | kLinked | kSkewed | kAnnotation | kInstant;
+
+}  // namespace
+
+Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::int64_t epoch_ns,
+                 std::string path)
+    : dictionary_(&dictionary),
+      process_(process),
+      epoch_ns_(epoch_ns),
+      path_(std::move(path)),
+      last_end_ns_(kNoTime) {}
+
+void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events,
+                     Problems& problems) {
+  for (const Event& cell : cells) {
+    const std::uint64_t at = at_++;
+    if (in_text_) {
+      const std::size_t take = std::min<std::size_t>(kCellBytes, text_bytes_ - text_.size());
+      text_.append(reinterpret_cast<const char*>(&cell), take);
+      if (text_.size() < text_bytes_) continue;
+      in_text_ = false;
+      strings_.push_back(dictionary_->string(text_));
+      continue;
+    }
+    bool understood = false;
+    if (static_cast<unsigned>(cell.kind) < kKindCount) {
+      Event copy = cell;
+      understood = event(copy);
+      if (understood) {
+        events.push_back(copy);
+        last_ = copy;
+        last_end_ns_ = std::max(last_end_ns_, copy.end_ns);
+      }
+    } else {
+      understood = define(cell);
+    }
+    if (!understood) {
+      problems.add(Reason::kRecordSkipped, [&] { return fmt::format("{}: cell {}", path_, at); });
+    }
+  }
+}
+
+bool Decoder::define(const Event& cell) {
+  switch (static_cast<CellKind>(cell.kind)) {
+    case CellKind::kPad: return true;
+    case CellKind::kString: {
+      const auto text = as<StringCell>(cell);
+      if (text.id != strings_.size() || text.bytes > kMaxTextBytes) return false;
+      text_.clear();
+      text_bytes_ = text.bytes;
+      in_text_ = text.bytes > 0;
+      if (!in_text_) strings_.push_back({});
+      return true;
+    }
+    case CellKind::kFrame: {
+      const auto frame = as<FrameCell>(cell);
+      FrameId parent{frame.parent};
+      StringId name{frame.name};
+      if (!map(frames_, parent) || !map(strings_, name)) return false;
+      const auto domain = static_cast<ScopeDomain>(frame.domain);
+      const bool node = correlate::is_path_node(domain, dictionary_->text(name));
+      return add(frames_, frame.id, node ? dictionary_->frame({parent, name, domain}) : parent);
+    }
+    case CellKind::kLane: {
+      const auto lane = as<LaneCell>(cell);
+      StringId name{lane.name};
+      DeviceId device{lane.device};
+      if (!map(strings_, name) || !map(devices_, device) || lane.type > 1) return false;
+      const LaneId id = dictionary_->lane({.type = static_cast<LaneType>(lane.type),
+                                           .process = process_,
+                                           .device = device,
+                                           .context = lane.context,
+                                           .native_id = lane.native_id});
+      if (name) dictionary_->update(id, name);
+      return add(lanes_, lane.id, id);
+    }
+    case CellKind::kDevice: {
+      const auto device = as<DeviceCell>(cell);
+      Device facts{.process = process_, .ordinal = device.ordinal, .uuid = {device.uuid}};
+      facts.name = {device.name};
+      if (!map(strings_, facts.uuid) || !map(strings_, facts.name) || device.type > 3) return false;
+      if (facts.uuid) facts.process = {};
+      facts.type = static_cast<DeviceType>(device.type);
+      facts.multiprocessors = device.multiprocessors;
+      facts.memory_bytes = device.memory_bytes;
+      const DeviceId id = dictionary_->device(facts);
+      dictionary_->update(id, facts);
+      return add(devices_, device.id, id);
+    }
+    case CellKind::kAttributes: {
+      const auto cells = as<AttributesCell>(cell);
+      LaunchAttributes made;
+      for (int i = 0; i < 3; ++i) {
+        made.block[i] = cells.block[i];
+        made.cluster[i] = cells.cluster[i];
+      }
+      made.registers_per_thread = cells.registers_per_thread;
+      made.static_shared_bytes = cells.static_shared_bytes;
+      made.dynamic_shared_bytes = cells.dynamic_shared_bytes;
+      made.local_bytes_per_thread = cells.local_bytes_per_thread;
+      made.priority = cells.priority;
+      return add(attributes_, cells.id, dictionary_->attributes(made));
+    }
+  }
+  return false;
+}
+
+bool Decoder::event(Event& event) const {
+  if (event.lane.value == 0 || !map(lanes_, event.lane) || !map(strings_, event.name) ||
+      !map(frames_, event.scope) || (event.flags & ~kKnownFlags) != 0 ||
+      event.correlation > kMaxVendorCorrelation) {
+    return false;
+  }
+  event.correlation = make_correlation(process_, event.correlation);
+  if (event.untimed()) return event.start_ns == kNoTime && event.end_ns == kNoTime && payload(event);
+  return event.start_ns <= event.end_ns &&
+         !__builtin_add_overflow(event.start_ns, epoch_ns_, &event.start_ns) &&
+         !__builtin_add_overflow(event.end_ns, epoch_ns_, &event.end_ns) && payload(event);
+}
+
+bool Decoder::payload(Event& event) const {
+  switch (event.kind) {
+    case Kind::kScope: return map(strings_, event.range.arguments);
+    case Kind::kKernel: return map(attributes_, event.kernel.attributes);
+    case Kind::kSync: return map(lanes_, event.sync.on);
+    case Kind::kAlloc:
+    case Kind::kFree:
+    case Kind::kFault: return map(devices_, event.memory.device) && map(strings_, event.memory.pool);
+    case Kind::kCounter:
+      return map(strings_, event.counter.unit) && map(devices_, event.counter.device);
+    case Kind::kApi:
+    case Kind::kCopy:
+    case Kind::kFill:
+    case Kind::kGap: return true;
+    case Kind::kDevice: return false;  // a spool holds no blobs
+  }
+  return false;
+}
+
+bool Decoder::unfinished(const OpenRange& range, std::uint32_t lane, std::int64_t end_ns,
+                         Event& event) const {
+  event = {};
+  event.kind = Kind::kScope;
+  event.flags = kUnfinished;
+  event.detail = range.domain;
+  event.name = {range.name};
+  event.scope = {range.scope};
+  event.lane = {lane};
+  if (lane == 0 || !map(lanes_, event.lane) || !map(strings_, event.name) ||
+      !map(frames_, event.scope) ||
+      __builtin_add_overflow(range.start_ns, epoch_ns_, &event.start_ns)) {
+    return false;
+  }
+  event.end_ns = std::max(end_ns, event.start_ns);
+  // Its writer died after it had committed the event and before it had closed the range.
+  return last_.kind != Kind::kScope || last_.name != event.name || last_.lane != event.lane ||
+         last_.start_ns != event.start_ns;
+}
+
+bool Decoder::gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const {
+  event = {};
+  event.kind = Kind::kGap;
+  event.lane = {lane};
+  if (lane == 0 || !map(lanes_, event.lane)) return false;
+  event.start_ns = last_end_ns_ == kNoTime ? end_ns : std::min(last_end_ns_, end_ns);
+  event.end_ns = end_ns;
+  event.gap.lost = lost;
+  return true;
+}
+
+}  // namespace pasta::adapters::spool

@@ -1,0 +1,61 @@
+// From the cells of one lane file to events of a trace.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pasta/dictionary.h"
+#include "pasta/event.h"
+#include "pasta/quality.h"
+#include "trace/spool.h"
+
+namespace pasta::adapters::spool {
+
+class Decoder {
+ public:
+  // `epoch_ns` is added to all times. `path` is for messages.
+  Decoder(Dictionary& dictionary, ProcessId process, std::int64_t epoch_ns, std::string path);
+
+  // Appends the events among the next `cells` to `events`. What cannot be understood is counted as
+  // kRecordSkipped.
+  void decode(std::span<const Event> cells, std::vector<Event>& events, Problems& problems);
+  // The event of a range that never ended, unless it is the one that was committed last.
+  bool unfinished(const trace::spool::OpenRange& range, std::uint32_t lane, std::int64_t end_ns,
+                  Event& event) const;
+  // Of what was lost from the last event on.
+  bool gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const;
+
+ private:
+  bool define(const Event& cell);
+  bool event(Event& event) const;
+  bool payload(Event& event) const;
+  template <class IdType>
+  static bool map(const std::vector<IdType>& table, IdType& id) {
+    if (id.value == 0) return true;
+    if (id.value >= table.size()) return false;
+    id = table[id.value];
+    return true;
+  }
+
+  Dictionary* dictionary_;
+  ProcessId process_;
+  std::int64_t epoch_ns_;
+  std::string path_;
+  std::uint64_t at_ = 0;  // cells so far
+  // Of a text whose cells have not all come.
+  std::uint32_t text_bytes_ = 0;
+  bool in_text_ = false;
+  std::string text_;
+  // By the file's numbers.
+  std::vector<StringId> strings_ = {{}};
+  std::vector<FrameId> frames_ = {{}};
+  std::vector<LaneId> lanes_ = {{}};
+  std::vector<DeviceId> devices_ = {{}};
+  std::vector<AttributesId> attributes_ = {{}};
+  Event last_{};
+  std::int64_t last_end_ns_;
+};
+
+}  // namespace pasta::adapters::spool

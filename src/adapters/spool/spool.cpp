@@ -1,0 +1,298 @@
+#include "adapters/spool/spool.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "adapters/spool/decoder.h"
+#include "trace/sorted_runs.h"
+#include "trace/spool_reader.h"
+
+namespace pasta::adapters::spool {
+namespace {
+
+using trace::SpoolFolder;
+using trace::SpoolLane;
+using trace::SpoolProcess;
+using trace::SpoolRun;
+
+constexpr std::size_t kEventsPerPump = 4096;
+
+std::string ended(int wait_status) {
+  if (WIFEXITED(wait_status)) return fmt::format("exit {}", WEXITSTATUS(wait_status));
+  return fmt::format("signal {}", WTERMSIG(wait_status));
+}
+
+class Run final : public Adapter {
+ public:
+  Run(SpoolFolder folder, std::string path, std::string format, const std::atomic<bool>* over)
+      : folder_(std::move(folder)),
+        path_(std::move(path)),
+        format_(std::move(format)),
+        over_(over) {}
+
+  const AdapterInfo& info() const override { return over_ == nullptr ? kInfo : kFollowing; }
+
+  Status start(const Plan& plan, EventSink& sink) override {
+    sink_ = &sink;
+    dictionary_ = &sink.dictionary();
+    strict_ = plan.strict;
+    const SpoolRun& run = folder_.run();
+    // All times of a run count from its start, so that they mean the same while it is followed,
+    // when nobody knows yet when its first event began.
+    sink.describe({.path = path_,
+                   .format = format_,
+                   .label = {},
+                   .rank = run.rank,
+                   .world_size = run.world_size,
+                   .first_ns = run.start_ns + run.epoch_ns,
+                   .absolute_clock = true});
+    if (over_ == nullptr) {
+      sorted_.emplace(trace::SortedRuns::Order::kByEnd,
+                      trace::SortedRuns::Options{plan.memory_budget_bytes, plan.scratch});
+      PASTA_TRY(refresh());
+      PASTA_TRY(read_all());
+      PASTA_TRY(complete());
+      PASTA_TRY(sorted_->finish());
+    }
+    return {};
+  }
+
+  Result<bool> pump() override { return over_ == nullptr ? give_sorted() : follow(); }
+
+  Status stop() override { return {}; }
+
+ private:
+  struct Reader {
+    std::optional<Decoder> decoder;
+    std::int64_t safe_ns = std::numeric_limits<std::int64_t>::min();  // what comes later ends later
+  };
+
+  Status refresh() {
+    auto now = folder_.refresh();
+    if (!now) return tl::unexpected<Error>(std::move(now).error());
+    now_ns_ = *now;
+    for (const auto& [number, process] : folder_.processes()) know(process);
+    return {};
+  }
+
+  // Reads all lanes up to what the last refresh saw.
+  Status read_all() {
+    for (auto& [name, lane] : folder_.lanes()) {
+      Reader& reader = readers_[name];
+      if (!reader.decoder) {
+        const auto process = processes_.find(lane.process);
+        if (process == processes_.end()) continue;  // its page is still being made
+        reader.decoder.emplace(*dictionary_, process->second, folder_.run().epoch_ns, lane.path);
+      }
+      for (;;) {
+        const std::uint64_t promised = lane.committed - lane.read;
+        const auto cells = folder_.read(lane);
+        if (cells.empty()) {
+          if (promised > 0) problems_.add(Reason::kTruncated, [&] { return lane.path; });
+          break;
+        }
+        reader.decoder->decode(cells, fresh_, problems_);
+        PASTA_TRY(keep());
+      }
+      if (!lane.pending) reader.safe_ns = now_ns_;
+    }
+    return {};
+  }
+
+  Status keep() {
+    if (!sorted_) {
+      waiting_.insert(waiting_.end(), fresh_.begin(), fresh_.end());
+    } else {
+      for (const Event& event : fresh_) PASTA_TRY(sorted_->add(event));
+    }
+    fresh_.clear();
+    return {};
+  }
+
+  ProcessId know(const SpoolProcess& seen) {
+    const auto [known, is_new] = processes_.emplace(seen.number, ProcessId{});
+    if (!is_new) return known->second;
+    // The images of one process are one; a process that got the id of a dead one is another.
+    auto& starts = starts_[seen.process];
+    auto nth = std::find(starts.begin(), starts.end(), seen.started_ticks) - starts.begin();
+    if (static_cast<std::size_t>(nth) == starts.size()) starts.push_back(seen.started_ticks);
+    Process process{.native_id = static_cast<std::uint64_t>(seen.process)};
+    if (nth > 0) {
+      process.native_id = 0;
+      process.native_text = dictionary_->string(fmt::format("{} ({})", seen.process, nth + 1));
+    }
+    known->second = dictionary_->process(process);
+    process.name = dictionary_->string(seen.name);
+    process.host = dictionary_->string(folder_.run().host);
+    process.rank = seen.rank;
+    process.world_size = seen.world_size;
+    dictionary_->update(known->second, process);
+    return known->second;
+  }
+
+  // What only the end tells: ranges that are open, losses, and how the processes ended.
+  Status complete() {
+    const SpoolRun& run = folder_.run();
+    const std::int64_t end_ns = run.over ? run.end_ns : now_ns_;
+    const auto problem = [&](Reason reason, std::uint64_t count, std::string_view where) {
+      if (count > 0) problems_.add(reason, count, where);
+    };
+    for (auto& [name, lane] : folder_.lanes()) {
+      Reader& reader = readers_[name];
+      if (!reader.decoder) continue;
+      const auto process = folder_.processes().find(lane.process);
+      std::int64_t lane_end_ns = end_ns;
+      if (process != folder_.processes().end() && process->second.exited) {
+        lane_end_ns = process->second.end_ns;
+      }
+      lane_end_ns = std::max(lane_end_ns + run.epoch_ns, given_ns_);
+      Event event;
+      for (const auto& range : lane.open) {
+        if (!reader.decoder->unfinished(range, lane.lane, lane_end_ns, event)) continue;
+        fresh_.push_back(event);
+        problems_.add(Reason::kBeginWithoutEnd, [&] {
+          return fmt::format("\"{}\" of process {}", dictionary_->text(event.name),
+                             process == folder_.processes().end() ? 0 : process->second.process);
+        });
+      }
+      if (lane.dropped > 0 && reader.decoder->gap(lane.lane, lane.dropped, lane_end_ns, event)) {
+        fresh_.push_back(event);
+      }
+      problem(Reason::kDroppedByCollector, lane.dropped, lane.path);
+    }
+    for (const auto& [number, process] : folder_.processes()) {
+      const std::string where = fmt::format("process {}", process.process);
+      problem(Reason::kDroppedByCollector, process.dropped, where);
+      problem(Reason::kEndWithoutBegin, process.unmatched, where);
+    }
+    problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
+    for (const std::string& path : folder_.unreadable()) problem(Reason::kCorruptChunk, 1, path);
+    PASTA_TRY(keep());
+    tell_processes();
+    for (const Problem& seen : problems_.list()) sink_->report(seen);
+    if (strict_ && problems_.worst() >= Severity::kAltered) {
+      const Problem& first = problems_.list()[0];
+      return fail(ErrorCode::kBadInput,
+                  fmt::format("{}: {}", first.first, reason_info(first.reason).help));
+    }
+    return {};
+  }
+
+  // As facts, because a trace has no table for it: read by tool `processes`.
+  void tell_processes() {
+    const SpoolRun& run = folder_.run();
+    std::map<std::uint32_t, const SpoolProcess*> last;  // image by process
+    for (const auto& [number, process] : folder_.processes()) {
+      last[processes_[number].value] = &process;
+    }
+    for (const auto& [id, process] : last) {
+      const bool program = process->process == run.program;
+      std::string how = process->alive          ? "still running"
+                        : program && run.over   ? ended(run.wait_status)
+                        : process->exited       ? fmt::format("exit {}", process->status & 0xff)
+                                                : "no exit seen";
+      if (process->alive && program && run.over) how = ended(run.wait_status);
+      const std::string_view native = dictionary_->text(
+          dictionary_->process(ProcessId{id}).native_text);
+      const std::string key = native.empty() ? fmt::format("process {}", process->process)
+                                             : fmt::format("process {}", native);
+      dictionary_->fact(key + " parent", fmt::format("{}", process->parent));
+      dictionary_->fact(key + " command", process->command);
+      dictionary_->fact(key + " ended", how);
+      dictionary_->fact(key + " started_ns",
+                        fmt::format("{}", process->start_ns - run.start_ns));
+      if (process->exited || (program && run.over)) {
+        dictionary_->fact(key + " ended_ns",
+                          fmt::format("{}", (process->exited ? process->end_ns : run.end_ns) -
+                                                run.start_ns));
+      }
+    }
+  }
+
+  Result<bool> give_sorted() {
+    fresh_.resize(kEventsPerPump);
+    auto count = sorted_->read(fresh_);
+    if (!count) return tl::unexpected<Error>(std::move(count).error());
+    sink_->push(std::span(fresh_).first(*count));
+    return *count > 0;
+  }
+
+  Result<bool> follow() {
+    if (done_) return false;
+    const bool last = over_->load();
+    PASTA_TRY(refresh());
+    PASTA_TRY(read_all());
+    if (last) {
+      PASTA_TRY(complete());
+      give_up_to(std::numeric_limits<std::int64_t>::max());
+      done_ = true;
+      return false;
+    }
+    std::int64_t safe_ns = now_ns_;
+    for (const auto& [name, lane] : folder_.lanes()) {
+      const Reader& reader = readers_[name];
+      if (lane.final && lane.read == lane.committed) continue;
+      safe_ns = std::min({safe_ns, reader.safe_ns, lane.hold_ns});
+    }
+    if (safe_ns > std::numeric_limits<std::int64_t>::min() &&
+        safe_ns + folder_.run().epoch_ns > given_ns_) {
+      given_ns_ = safe_ns + folder_.run().epoch_ns;
+      give_up_to(given_ns_);
+      sink_->advance(given_ns_);
+    }
+    return true;
+  }
+
+  void give_up_to(std::int64_t end_ns) {
+    const auto later = std::stable_partition(
+        waiting_.begin(), waiting_.end(), [&](const Event& event) { return event.end_ns < end_ns; });
+    std::stable_sort(waiting_.begin(), later, [](const Event& a, const Event& b) {
+      return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.start_ns > b.start_ns;
+    });
+    sink_->push(std::span(waiting_.begin(), later));
+    waiting_.erase(waiting_.begin(), later);
+  }
+
+  SpoolFolder folder_;
+  std::string path_, format_;
+  const std::atomic<bool>* over_;  // none: what is there now
+  EventSink* sink_ = nullptr;
+  Dictionary* dictionary_ = nullptr;
+  bool strict_ = false;
+  bool done_ = false;
+  std::int64_t now_ns_ = 0;
+  std::int64_t given_ns_ = std::numeric_limits<std::int64_t>::min();
+  std::map<std::string, Reader> readers_;              // by file name
+  std::map<std::uint32_t, ProcessId> processes_;       // by number
+  std::map<std::int32_t, std::vector<std::uint64_t>> starts_;
+  Problems problems_;
+  std::vector<Event> fresh_;
+  std::vector<Event> waiting_;                  // while following
+  std::optional<trace::SortedRuns> sorted_;     // else
+};
+
+}  // namespace
+
+bool recognise(const std::string& folder) { return SpoolFolder::recognise(folder); }
+
+Result<std::unique_ptr<Adapter>> open(const std::string& folder) {
+  auto opened = SpoolFolder::open(folder);
+  if (!opened) return tl::unexpected<Error>(std::move(opened).error());
+  return std::make_unique<Run>(std::move(*opened), folder, std::string(kInfo.name), nullptr);
+}
+
+Result<std::unique_ptr<Adapter>> follow(const std::string& folder, std::string path,
+                                        std::string format, const std::atomic<bool>& over) {
+  auto opened = SpoolFolder::open(folder);
+  if (!opened) return tl::unexpected<Error>(std::move(opened).error());
+  return std::make_unique<Run>(std::move(*opened), std::move(path), std::move(format), &over);
+}
+
+}  // namespace pasta::adapters::spool

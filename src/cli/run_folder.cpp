@@ -1,0 +1,90 @@
+#include "cli/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <new>
+
+#include "trace/spool.h"
+
+namespace pasta::cli {
+namespace {
+
+using namespace trace::spool;
+
+constexpr std::size_t kPageBytes = 4096;
+
+std::int64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+RunPage* page_of(void* page) { return static_cast<RunPage*>(page); }
+
+}  // namespace
+
+Result<RunFolder> RunFolder::create(const std::string& output, std::uint64_t limit_bytes,
+                                    std::int32_t rank, std::int32_t world_size) {
+  const auto refused = [&](const std::string& what) {
+    return fail(ErrorCode::kIo, fmt::format("{}: {}", what, std::strerror(errno)));
+  };
+  std::error_code error;
+  const std::string base = std::filesystem::absolute(output, error).string() + ".run";
+  RunFolder folder;
+  for (int number = 1;; ++number) {
+    folder.path_ = number == 1 ? base : fmt::format("{}-{}", base, number);
+    if (mkdir(folder.path_.c_str(), 0700) == 0) break;
+    if (errno != EEXIST) return refused(folder.path_);
+  }
+  const std::string path = folder.path_ + '/' + kRunFile;
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int full = file < 0 ? errno : posix_fallocate(file, 0, kPageBytes);
+  void* page = MAP_FAILED;
+  if (full == 0) {
+    page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  } else {
+    errno = full;
+  }
+  const int reason = errno;
+  if (file >= 0) close(file);
+  if (page == MAP_FAILED) {
+    std::filesystem::remove_all(folder.path_, error);
+    errno = reason;
+    return refused(path);
+  }
+  folder.page_ = page;
+  auto* run = new (page) RunPage{};
+  run->version = kVersion;
+  run->start_ns = clock_ns(CLOCK_MONOTONIC);
+  run->epoch_ns = clock_ns(CLOCK_REALTIME) - run->start_ns;
+  run->limit_bytes = limit_bytes;
+  run->rank = rank;
+  run->world_size = world_size;
+  gethostname(run->host, sizeof run->host - 1);
+  run->magic.store(kRunMagic, std::memory_order_release);
+  return folder;
+}
+
+void RunFolder::begins(std::int32_t program) { page_of(page_)->program = program; }
+
+void RunFolder::ends(std::int32_t wait_status) {
+  RunPage& run = *page_of(page_);
+  run.end_ns = clock_ns(CLOCK_MONOTONIC);
+  run.wait_status = wait_status;
+  run.over.store(1, std::memory_order_release);
+}
+
+void RunFolder::remove() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+}  // namespace pasta::cli

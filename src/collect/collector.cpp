@@ -1,0 +1,129 @@
+// The library that `pastaprof run` loads into the programs it watches: joins the run that the
+// environment names, and gives pasta.h what it looks for. See trace/spool_writer.h for how to add
+// a source of events.
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "pasta/pasta.h"
+#include "trace/spool_writer.h"
+
+namespace pasta::collect {
+namespace {
+
+using trace::SpoolPush;
+
+std::int32_t number_of(const char* text) {
+  char* end = nullptr;
+  const long number = std::strtol(text, &end, 10);
+  const bool whole = end != text && *end == '\0' && number >= 0 && number <= 0x7fffffff;
+  return whole ? static_cast<std::int32_t>(number) : -1;
+}
+
+// What launchers of jobs tell the processes they start.
+trace::SpoolIdentity identity() {
+  struct Names {
+    const char* rank;
+    const char* world_size;
+  };
+  static constexpr Names kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                         {"PMI_RANK", "PMI_SIZE"},
+                                         {"RANK", "WORLD_SIZE"},
+                                         {"SLURM_PROCID", "SLURM_NTASKS"}};
+  for (const Names& names : kLaunchers) {
+    const char* rank = std::getenv(names.rank);
+    const char* size = std::getenv(names.world_size);
+    if (rank == nullptr || size == nullptr) continue;
+    const trace::SpoolIdentity known{number_of(rank), number_of(size)};
+    if (known.rank >= 0 && known.world_size > known.rank) return known;
+  }
+  return {};
+}
+
+std::uint64_t begin(const char* name, std::size_t bytes) noexcept {
+  SpoolPush push;
+  return push ? push.open({name, bytes}, ScopeDomain::kAnnotation) : 0;
+}
+
+void end(std::uint64_t range) noexcept {
+  SpoolPush push;
+  if (push) push.close(range);
+}
+
+void mark(const char* name, std::size_t bytes) noexcept {
+  SpoolPush push;
+  if (push) push.mark({name, bytes}, ScopeDomain::kAnnotation);
+}
+
+void step() noexcept {
+  SpoolPush push;
+  if (push) push.step();
+}
+
+void start() noexcept { trace::start_collection(); }
+void stop() noexcept { trace::stop_collection(); }
+
+char* append(char* to, const char* text) {
+  while (*text != '\0') *to++ = *text++;
+  return to;
+}
+
+char* append(char* to, std::uint64_t number) {
+  char digits[20];
+  int count = 0;
+  do digits[count++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count > 0) *to++ = digits[--count];
+  return to;
+}
+
+void tag(const void* address, std::size_t size, const char* name, std::size_t bytes) noexcept {
+  SpoolPush push;
+  if (!push) return;
+  char arguments[96];
+  char* at = append(arguments, R"({"address":)");
+  at = append(at, static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address)));
+  at = append(append(append(at, R"(,"bytes":)"), std::uint64_t{size}), "}");
+  push.mark({name, bytes}, ScopeDomain::kAnnotation,
+            {arguments, static_cast<std::size_t>(at - arguments)});
+}
+
+constexpr pasta_collector kCollector = {sizeof(pasta_collector), begin, end, mark,
+                                        step,                    start, stop, tag};
+
+void on_end(int status, void*) { trace::leave_run(status); }
+
+// Others' constructors may run before ours and annotate, so that who comes first does it.
+bool join() noexcept {
+  if (trace::in_run()) return true;
+  const char* folder = std::getenv(trace::spool::kFolderVariable);
+  if (folder == nullptr || !trace::join_run(folder, identity())) return false;
+  pthread_atfork(nullptr, nullptr, trace::after_fork);
+  on_exit(on_end, nullptr);
+  return true;
+}
+
+__attribute__((constructor)) void load() { join(); }
+
+}  // namespace
+}  // namespace pasta::collect
+
+extern "C" {
+
+__attribute__((visibility("default"))) const pasta_collector* pasta_collector_v1() {
+  return pasta::collect::join() ? &pasta::collect::kCollector : nullptr;
+}
+
+// What ends a process without running its handlers.
+[[noreturn]] __attribute__((visibility("default"))) void _exit(int status) {
+  pasta::trace::leave_run(status);
+  for (;;) syscall(SYS_exit_group, status);
+}
+[[noreturn]] __attribute__((visibility("default"))) void _Exit(int status) noexcept {
+  _exit(status);
+}
+
+}  // extern "C"

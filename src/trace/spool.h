@@ -1,0 +1,177 @@
+// The folder that a watched run writes into, as it lies in shared memory: what the collector writes
+// and who follows it reads.
+//
+//   run            one RunPage: clock, limits, how the program ended
+//   N.process      one ProcessPage for each image that a process ran (an exec() makes a new one)
+//   N-M.lane       a LanePage, then cells of 64 bytes: what one thread at a time appends
+//
+// Files are memory that is mapped shared, so what has been stored is there whatever becomes of the
+// writer. Their space is reserved before it is mapped: a full disk is an error of a call, never a
+// SIGBUS. A cell is an Event or, told by its kind, one of the records below that define what later
+// events of the same file refer to by number. Numbers of strings, frames and the like are the
+// file's own. Nothing is ever changed once it has been committed.
+//
+// Only what a program without libstdc++ can have: this header is for the collector too.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "pasta/event.h"
+
+namespace pasta::trace::spool {
+
+inline constexpr std::uint64_t kRunMagic = 0x006e757241545350;      // "PSTArun\0"
+inline constexpr std::uint64_t kProcessMagic = 0x006f727041545350;  // "PSTApro\0"
+inline constexpr std::uint64_t kLaneMagic = 0x0065616c41545350;     // "PSTAlae\0"
+inline constexpr std::uint32_t kVersion = 1;
+
+inline constexpr const char* kRunFile = "run";
+inline constexpr const char* kProcessEnding = ".process";
+inline constexpr const char* kLaneEnding = ".lane";
+inline constexpr const char* kFolderVariable = "PASTA_RUN_FOLDER";
+
+inline constexpr std::int64_t kNoHold = std::numeric_limits<std::int64_t>::max();
+
+// Times in a spool are of CLOCK_MONOTONIC.
+struct RunPage {
+  std::atomic<std::uint64_t> magic;  // stored last
+  std::uint32_t version;
+  std::uint32_t reserved;
+  std::int64_t start_ns;
+  std::int64_t epoch_ns;  // what makes a time one since 1970
+  std::uint64_t limit_bytes;
+  std::atomic<std::uint64_t> used_bytes;
+  std::atomic<std::uint64_t> dropped;  // of processes and threads that have no file of their own
+  std::atomic<std::uint32_t> files;    // names given
+  std::atomic<std::uint32_t> over;     // 1: end_ns and wait_status are set
+  std::int64_t end_ns;
+  std::int32_t program;      // the process that was started
+  std::int32_t wait_status;  // as waitpid() gives it
+  std::int32_t rank;         // that whoever started the run is; -1 = unknown
+  std::int32_t world_size;
+  char host[64];
+};
+
+enum class Ending : std::uint32_t { kUnknown, kExit };
+
+struct ProcessPage {
+  std::atomic<std::uint64_t> magic;  // stored last
+  std::uint32_t version;
+  std::int32_t process;
+  std::int32_t parent;
+  std::int32_t rank;  // -1 = unknown
+  std::int32_t world_size;
+  std::uint32_t forked;         // 1: began by fork(), so that its command is its parent's
+  std::uint64_t started_ticks;  // of /proc: with the process id, tells processes apart
+  std::int64_t start_ns;
+  std::atomic<std::int64_t> end_ns;
+  std::atomic<Ending> ending;  // after end_ns and status
+  std::atomic<std::int32_t> status;
+  std::atomic<std::uint64_t> dropped;    // of threads without a file
+  std::atomic<std::uint64_t> unmatched;  // ends of ranges that were not open
+  std::uint32_t command_bytes;
+  char name[32];
+  char command[3960];  // arguments, each ended by a zero byte; cut where it is too long
+};
+static_assert(sizeof(ProcessPage) <= 4096);
+
+// A range that has not ended.
+struct OpenRange {
+  std::int64_t start_ns;
+  std::uint64_t token;
+  std::uint32_t name;
+  std::uint32_t scope;  // the frame around it
+  std::uint32_t frame;  // its own
+  std::uint16_t domain;
+  std::uint16_t reserved;
+};
+inline constexpr std::uint32_t kMaxOpen = 128;
+
+struct LanePage {
+  std::atomic<std::uint64_t> magic;  // stored last
+  std::uint32_t version;
+  std::uint32_t process;                 // N of its N.process
+  std::atomic<std::uint64_t> committed;  // whole cells after this page
+  std::atomic<std::uint64_t> dropped;
+  // Not 0 while the thread is between taking a time and committing what ends then.
+  std::atomic<std::uint32_t> pending;
+  std::atomic<std::uint32_t> open_count;  // may exceed kMaxOpen
+  // What is pushed later ends no earlier than this, even if it is pushed long after it ended.
+  std::atomic<std::int64_t> hold_ns;
+  std::uint32_t lane;  // number of the thread's lane, for `open`
+  std::uint32_t reserved;
+  OpenRange open[kMaxOpen];
+};
+inline constexpr std::size_t kLanePageBytes = 8192;
+static_assert(sizeof(LanePage) <= kLanePageBytes);
+
+// What stands in the place of an event's kind in cells that are none.
+enum class CellKind : std::uint8_t {
+  kString = 0x80,      // StringCell, then its text in whole cells
+  kFrame = 0x81,       // FrameCell
+  kLane = 0x82,        // LaneCell
+  kDevice = 0x83,      // DeviceCell
+  kAttributes = 0x84,  // AttributesCell
+  kPad = 0xff,         // nothing; up to the end of a mapping
+};
+
+// `kind` lies where an event's does.
+struct StringCell {
+  std::uint32_t id;
+  std::uint32_t bytes;
+  std::uint8_t unused[30];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
+struct FrameCell {
+  std::uint32_t id, parent, name;
+  std::uint32_t domain;
+  std::uint8_t unused[22];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
+struct LaneCell {
+  std::uint64_t native_id;
+  std::uint64_t context;
+  std::uint32_t id, name, device;
+  std::uint16_t type;
+  std::uint8_t unused[8];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
+struct DeviceCell {
+  std::uint64_t memory_bytes;
+  std::uint32_t id, ordinal, uuid, name;
+  std::uint32_t multiprocessors, type;
+  std::uint8_t unused[6];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
+struct AttributesCell {
+  std::uint32_t id;
+  std::uint32_t registers_per_thread, static_shared_bytes, dynamic_shared_bytes;
+  std::uint32_t local_bytes_per_thread;
+  std::int32_t priority;
+  std::uint8_t unused[14];
+  CellKind kind;
+  std::uint8_t unused2;
+  std::uint32_t block[3];
+  std::uint32_t cluster[3];
+};
+inline constexpr std::size_t kCellBytes = sizeof(Event);
+static_assert(sizeof(StringCell) == 64 && offsetof(StringCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(FrameCell) == 64 && offsetof(FrameCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(LaneCell) == 64 && offsetof(LaneCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(DeviceCell) == 64 && offsetof(DeviceCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(AttributesCell) == 64 &&
+              offsetof(AttributesCell, kind) == offsetof(Event, kind));
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+              std::atomic<std::int64_t>::is_always_lock_free);
+
+// Longer texts are cut: the rest is not kept.
+inline constexpr std::uint32_t kMaxTextBytes = 32 << 10;
+
+}  // namespace pasta::trace::spool

@@ -1,0 +1,241 @@
+#include "trace/spool_reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/membarrier.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+namespace pasta::trace {
+namespace {
+
+using namespace spool;
+
+constexpr std::size_t kCellsAtOnce = 4096;
+
+// Bytes of the front of a file; fewer where it ends. Nothing when it cannot be opened.
+std::optional<std::size_t> read_at(const std::string& path, std::uint64_t offset, void* to,
+                                   std::size_t size) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = pread(file, static_cast<char*>(to) + done, size - done,
+                              static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  close(file);
+  return done;
+}
+
+// A page of the folder, copied: what is shared cannot change while it is looked at.
+template <class Page>
+std::unique_ptr<Page> read_page(const std::string& path, std::uint64_t magic) {
+  auto page = std::make_unique<Page>();
+  const auto size = read_at(path, 0, page.get(), sizeof(Page));
+  if (!size || *size < sizeof(Page) || page->magic.load() != magic || page->version != kVersion) {
+    return nullptr;
+  }
+  return page;
+}
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// A process id can come again; with the time it started at it is unique since the system's start.
+bool is_alive(std::int32_t process, std::uint64_t started_ticks) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  if (!std::getline(file, text)) return false;
+  std::size_t at = text.rfind(')');
+  if (at == std::string::npos || at + 2 >= text.size()) return false;
+  if (text[at + 2] == 'Z' || text[at + 2] == 'X') return false;
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  std::uint64_t ticks = 0;
+  if (at == std::string::npos) return false;
+  std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
+  return ticks == started_ticks;
+}
+
+std::string as_command(std::string_view arguments) {
+  std::string command;
+  while (!arguments.empty()) {
+    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
+    const std::string_view word = arguments.substr(0, end);
+    if (!command.empty()) command += ' ';
+    if (!word.empty() && word.find_first_of(" \t\n\"'\\$`*?&|;<>()#") == std::string_view::npos) {
+      command += word;
+    } else {
+      command += '\'';
+      for (const char letter : word) command += letter == '\'' ? std::string("'\\''")
+                                                               : std::string(1, letter);
+      command += '\'';
+    }
+    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+  }
+  return command;
+}
+
+std::string text_of(const char* text, std::size_t size) { return {text, strnlen(text, size)}; }
+
+}  // namespace
+
+bool SpoolFolder::recognise(const std::string& path) {
+  return read_page<RunPage>(path + '/' + kRunFile, kRunMagic) != nullptr;
+}
+
+Result<SpoolFolder> SpoolFolder::open(std::string path) {
+  SpoolFolder folder(std::move(path));
+  PASTA_TRY(folder.read_run());
+  return folder;
+}
+
+Status SpoolFolder::read_run() {
+  const std::string path = path_ + '/' + kRunFile;
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                fmt::format("{}: {}; the folder of a run has such a file", path,
+                            std::strerror(errno)));
+  }
+  const auto page = read_page<RunPage>(path, kRunMagic);
+  if (page == nullptr) {
+    return fail(ErrorCode::kBadInput,
+                fmt::format("{}: not of a run that this version can read", path));
+  }
+  run_.start_ns = page->start_ns;
+  run_.epoch_ns = page->epoch_ns;
+  run_.dropped = page->dropped.load();
+  run_.program = page->program;
+  run_.rank = page->rank;
+  run_.world_size = page->world_size;
+  run_.host = text_of(page->host, sizeof page->host);
+  run_.over = page->over.load() != 0;
+  if (run_.over) {
+    run_.end_ns = page->end_ns;
+    run_.wait_status = page->wait_status;
+  }
+  return {};
+}
+
+void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
+  const auto page = read_page<ProcessPage>(path_ + '/' + name, kProcessMagic);
+  if (page == nullptr) return;  // still being made
+  SpoolProcess& process = processes_[number];
+  process.number = number;
+  process.process = page->process;
+  process.parent = page->parent;
+  process.rank = page->rank;
+  process.world_size = page->world_size;
+  process.forked = page->forked != 0;
+  process.started_ticks = page->started_ticks;
+  process.start_ns = page->start_ns;
+  process.name = text_of(page->name, sizeof page->name);
+  process.command = as_command(
+      {page->command, std::min<std::size_t>(page->command_bytes, sizeof page->command)});
+  process.alive = true;
+}
+
+void SpoolFolder::refresh_process(SpoolProcess& process) {
+  if (!process.alive) return;
+  // Before its page: what it has said by its end is in there.
+  process.alive = is_alive(process.process, process.started_ticks);
+  const auto page = read_page<ProcessPage>(
+      fmt::format("{}/{}{}", path_, process.number, kProcessEnding), kProcessMagic);
+  if (page == nullptr) return;
+  process.dropped = page->dropped.load();
+  process.unmatched = page->unmatched.load();
+  if (page->ending.load() != Ending::kExit) return;
+  process.exited = true;
+  process.end_ns = page->end_ns.load();
+  process.status = page->status.load();
+}
+
+void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
+  const std::string path = path_ + '/' + name;
+  const auto page = read_page<LanePage>(path, kLaneMagic);
+  if (page == nullptr) {
+    std::uint64_t magic = 0;
+    if (known != nullptr || !read_at(path, 0, &magic, sizeof magic) || magic != 0) {
+      unreadable_.push_back(path);
+    }
+    return;  // else still being made
+  }
+  SpoolLane& lane = known != nullptr ? *known : lanes_[name];
+  lane.path = path;
+  lane.process = page->process;
+  lane.pending = page->pending.load() != 0;
+  lane.hold_ns = page->hold_ns.load();
+  lane.committed = std::max(lane.committed, page->committed.load());
+  lane.dropped = page->dropped.load();
+  lane.lane = page->lane;
+  const std::uint32_t open = page->open_count.load();
+  lane.open.assign(page->open, page->open + std::min(open, kMaxOpen));
+  const auto process = processes_.find(lane.process);
+  lane.final = process != processes_.end() && !process->second.alive;
+}
+
+Result<std::int64_t> SpoolFolder::refresh() {
+  const std::int64_t now = now_ns();
+  // After it, a thread that has taken a time before now is seen to be pending.
+  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+  PASTA_TRY(read_run());
+  for (auto& [number, process] : processes_) refresh_process(process);
+  DIR* folder = opendir(path_.c_str());
+  if (folder == nullptr) {
+    return fail(ErrorCode::kIo,
+                fmt::format("{}: cannot list this folder: {}", path_, std::strerror(errno)));
+  }
+  std::vector<std::string> lanes;
+  while (const dirent* entry = readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name.ends_with(kLaneEnding)) {
+      lanes.push_back(name);
+    } else if (name.ends_with(kProcessEnding)) {
+      std::uint32_t number = 0;
+      std::from_chars(name.data(), name.data() + name.size(), number);
+      if (processes_.contains(number)) continue;
+      add_process(name, number);
+      if (const auto added = processes_.find(number); added != processes_.end()) {
+        refresh_process(added->second);
+      }
+    }
+  }
+  closedir(folder);
+  unreadable_.clear();
+  for (const std::string& name : lanes) {
+    const auto known = lanes_.find(name);
+    if (known == lanes_.end() || !known->second.final) {
+      refresh_lane(name, known == lanes_.end() ? nullptr : &known->second);
+    }
+  }
+  return now;
+}
+
+std::vector<Event> SpoolFolder::read(SpoolLane& lane) const {
+  std::vector<Event> cells(std::min<std::uint64_t>(kCellsAtOnce, lane.committed - lane.read));
+  if (cells.empty()) return cells;
+  const auto size = read_at(lane.path, kLanePageBytes + lane.read * kCellBytes, cells.data(),
+                            cells.size() * kCellBytes);
+  cells.resize(size.value_or(0) / kCellBytes);
+  lane.read += cells.size();
+  if (cells.empty()) lane.committed = lane.read;
+  return cells;
+}
+
+}  // namespace pasta::trace

@@ -1,0 +1,107 @@
+// Follows the folder of a run (see spool.h), from another process, while it grows or afterwards.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pasta/event.h"
+#include "pasta/result.h"
+#include "trace/spool.h"
+
+namespace pasta::trace {
+
+// What a run's page says at a moment.
+struct SpoolRun {
+  std::int64_t start_ns = 0;
+  std::int64_t epoch_ns = 0;
+  std::uint64_t dropped = 0;
+  bool over = false;  // end_ns and wait_status are known
+  std::int64_t end_ns = 0;
+  std::int32_t program = 0;
+  std::int32_t wait_status = 0;
+  std::int32_t rank = -1;
+  std::int32_t world_size = 0;
+  std::string host;
+};
+
+// An image that a process ran.
+struct SpoolProcess {
+  std::uint32_t number = 0;
+  std::int32_t process = 0;
+  std::int32_t parent = 0;
+  std::int32_t rank = -1;
+  std::int32_t world_size = 0;
+  bool forked = false;
+  std::uint64_t started_ticks = 0;
+  std::int64_t start_ns = 0;
+  std::string name;
+  std::string command;  // as a shell would show it
+  // From here on as of the last refresh:
+  bool alive = false;
+  bool exited = false;  // it has said so, with end_ns and status
+  std::int64_t end_ns = 0;
+  std::int32_t status = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t unmatched = 0;
+};
+
+// What one thread at a time writes.
+struct SpoolLane {
+  std::string path;
+  std::uint32_t process = 0;  // number of the SpoolProcess
+  // As of the last refresh:
+  bool pending = false;
+  std::uint64_t committed = 0;
+  std::uint64_t dropped = 0;
+  std::int64_t hold_ns = spool::kNoHold;
+  std::uint32_t lane = 0;
+  std::vector<spool::OpenRange> open;
+  bool final = false;      // its process was dead before this was looked at
+  std::uint64_t read = 0;  // cells
+};
+
+// One thread at a time.
+class SpoolFolder {
+ public:
+  // Whether it is the folder of a run.
+  static bool recognise(const std::string& path);
+  // kNotFound, kIo; kBadInput when its `run` file is not one of this version.
+  static Result<SpoolFolder> open(std::string path);
+
+  // Looks at everything anew. What a thread commits later than this, ends (unless it is on hold)
+  // later than the time given back, except in a lane that is pending; what a process that is not
+  // alive has written is all that will come of it.
+  Result<std::int64_t> refresh();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const SpoolRun& run() const { return run_; }
+  // In order of their numbers. Grow.
+  [[nodiscard]] const std::map<std::uint32_t, SpoolProcess>& processes() const {
+    return processes_;
+  }
+  [[nodiscard]] std::map<std::string, SpoolLane>& lanes() { return lanes_; }
+  // The next cells of `lane`, up to what the last refresh saw; none at the end. Fewer than were
+  // promised when the file is shorter: then `lane.committed` is what there is.
+  std::vector<Event> read(SpoolLane& lane) const;
+  // Files that are not what their names say, as of the last refresh.
+  [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
+
+ private:
+  explicit SpoolFolder(std::string path) : path_(std::move(path)) {}
+  Status read_run();
+  void add_process(const std::string& name, std::uint32_t number);
+  void refresh_process(SpoolProcess& process);
+  void refresh_lane(const std::string& name, SpoolLane* known);
+
+  std::string path_;
+  SpoolRun run_;
+  std::map<std::uint32_t, SpoolProcess> processes_;
+  std::map<std::string, SpoolLane> lanes_;
+  std::vector<std::string> unreadable_;
+};
+
+}  // namespace pasta::trace

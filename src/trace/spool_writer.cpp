@@ -1,0 +1,796 @@
+#include "trace/spool_writer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace pasta::trace {
+namespace {
+
+using namespace spool;
+
+constexpr std::size_t kFirstMapping = std::size_t{64} << 10;
+constexpr std::size_t kLargestMapping = std::size_t{1} << 20;
+constexpr std::uint32_t kStringSlots = 256;
+constexpr std::uint32_t kFrameSlots = 256;
+
+constexpr std::size_t cells_of(std::uint32_t text_bytes) {
+  return 1 + (text_bytes + kCellBytes - 1) / kCellBytes;
+}
+static_assert(cells_of(kMaxTextBytes) * kCellBytes < kFirstMapping - kLanePageBytes);
+
+// 128 bits, so that two texts never share one: a name cannot be wrong.
+struct Hash {
+  std::uint64_t a = 0, b = 0;
+  bool operator==(const Hash&) const = default;
+};
+
+std::uint64_t mix(std::uint64_t value) {
+  value ^= value >> 32;
+  value *= 0x9fb21c651e98df25u;
+  value ^= value >> 29;
+  value *= 0xd6e8feb86659fd93u;
+  return value ^ value >> 32;
+}
+
+Hash hash(const void* data, std::size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  Hash sum{0x9e3779b97f4a7c15u ^ size, 0xc2b2ae3d27d4eb4fu + size};
+  const auto add = [&sum](std::uint64_t word) {
+    sum.a = mix(sum.a ^ word) + 0x165667b19e3779f9u;
+    sum.b = (sum.b ^ mix(word + 0x27d4eb2f165667c5u)) * 0x9e3779b97f4a7c15u;
+    sum.b ^= sum.b >> 31;
+  };
+  for (; size >= 8; bytes += 8, size -= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    add(word);
+  }
+  if (size > 0) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, size);
+    add(word);
+  }
+  return sum;
+}
+
+struct Slot {
+  Hash key;
+  std::uint32_t id = 0;  // 0 = empty
+};
+
+}  // namespace
+
+// One spool file and the thread that writes it at the moment. When a thread ends, another takes its
+// file over. Lives in memory of its own, never given back.
+struct SpoolThread {
+  SpoolThread* next = nullptr;  // in Run::threads; never changes once it is there
+  std::atomic<bool> taken = true;
+
+  LanePage* page = nullptr;  // none: no file yet, or there was no room for one
+  unsigned char* mapping = nullptr;
+  std::size_t mapping_bytes = 0;
+  Event* cells = nullptr;  // the next one, up to `end`
+  Event* end = nullptr;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t committed = 0;
+  std::uint32_t number = 0;  // M of its N-M.lane
+  std::atomic<bool> busy = false;
+  bool full = false;
+  std::uint32_t failures = 0;  // to make a file
+
+  std::uint32_t strings = 0, frames = 0, lanes = 0, devices = 0, attributes = 0;
+  std::uint32_t lane = 0;
+  Slot string_slots[kStringSlots];
+  Slot frame_slots[kFrameSlots];
+  Slot other_slots[kFrameSlots];  // lanes, devices, attributes
+
+  // The ranges that are open; the page has a copy for whoever follows.
+  std::uint32_t open_count = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t steps = 0;
+  std::int64_t step_start_ns = 0;
+  OpenRange open[kMaxOpen];
+  char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
+};
+
+namespace {
+
+struct Run {
+  char folder[PATH_MAX - 64];
+  RunPage* page = nullptr;
+  ProcessPage* process = nullptr;
+  std::uint32_t process_number = 0;
+  SpoolIdentity identity;
+  pthread_key_t key = 0;
+  bool key_made = false;
+  std::atomic<SpoolThread*> threads = nullptr;
+  // 1 in the process that joined, and 0 in its forked child until that has joined: the kernel
+  // clears this page there.
+  volatile std::uint32_t* same_process = nullptr;
+};
+
+// One a process by its nature.
+Run g_run;
+std::atomic<bool> g_joined = false;
+std::atomic<bool> g_collecting = true;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+// errno is the program's.
+class KeptErrno {
+ public:
+  KeptErrno() : value_(errno) {}
+  ~KeptErrno() { errno = value_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  int value_;
+};
+
+char* append(char* to, const char* text) {
+  while (*text != '\0') *to++ = *text++;
+  *to = '\0';
+  return to;
+}
+
+char* append(char* to, std::uint64_t number) {
+  char digits[20];
+  int count = 0;
+  do digits[count++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count > 0) *to++ = digits[--count];
+  *to = '\0';
+  return to;
+}
+
+// Fits into `to` of PATH_MAX by the size of Run::folder.
+void lane_path(char* to, std::uint32_t number) {
+  to = append(append(to, g_run.folder), "/");
+  to = append(append(append(to, g_run.process_number), "-"), number);
+  append(to, kLaneEnding);
+}
+
+// Takes `bytes` of what the run may use.
+bool reserve(std::uint64_t bytes) {
+  RunPage& run = *g_run.page;
+  if (run.used_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= run.limit_bytes) {
+    return true;
+  }
+  run.used_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
+// Grows the file to `size`, really. A program's own limit is asked first: to pass it would be a
+// signal that ends the program.
+bool allocate(int file, std::uint64_t from, std::uint64_t size) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      size > limit.rlim_cur) {
+    return false;
+  }
+  return posix_fallocate(file, static_cast<off_t>(from), static_cast<off_t>(size - from)) == 0;
+}
+
+void* map(int file, std::uint64_t offset, std::size_t size) {
+  void* mapped =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
+  return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+// A new file of `size` bytes in the run's folder.
+unsigned char* create(const char* path, std::size_t size) {
+  if (!reserve(size)) return nullptr;
+  const Descriptor file(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  void* mapped = nullptr;
+  if (file.get() >= 0) {
+    if (allocate(file.get(), 0, size)) mapped = map(file.get(), 0, size);
+    if (mapped == nullptr) unlink(path);
+  }
+  if (mapped == nullptr) g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
+  return static_cast<unsigned char*>(mapped);
+}
+
+void count_dropped(SpoolThread* thread) {
+  if (thread != nullptr && thread->page != nullptr) {
+    thread->page->dropped.fetch_add(1, std::memory_order_relaxed);
+  } else if (g_run.process != nullptr) {
+    g_run.process->dropped.fetch_add(1, std::memory_order_relaxed);
+  } else if (g_run.page != nullptr) {
+    g_run.page->dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void set_up_cells(SpoolThread& thread, std::size_t skip) {
+  thread.cells = reinterpret_cast<Event*>(thread.mapping + skip);
+  thread.end = reinterpret_cast<Event*>(thread.mapping + thread.mapping_bytes);
+}
+
+bool make_file(SpoolThread& thread) {
+  char path[PATH_MAX];
+  lane_path(path, thread.number);
+  unsigned char* mapped = create(path, kFirstMapping);
+  if (mapped == nullptr) return false;
+  auto* page = new (mapped) LanePage{};
+  page->version = kVersion;
+  page->process = g_run.process_number;
+  page->hold_ns.store(kNoHold, std::memory_order_relaxed);
+  page->magic.store(kLaneMagic, std::memory_order_release);
+  thread.page = page;
+  thread.mapping = mapped;
+  thread.mapping_bytes = kFirstMapping;
+  thread.file_bytes = kFirstMapping;
+  thread.committed = 0;
+  thread.full = false;
+  thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
+  thread.lane = 0;
+  std::memset(static_cast<void*>(thread.string_slots), 0, sizeof thread.string_slots);
+  std::memset(static_cast<void*>(thread.frame_slots), 0, sizeof thread.frame_slots);
+  std::memset(static_cast<void*>(thread.other_slots), 0, sizeof thread.other_slots);
+  set_up_cells(thread, kLanePageBytes);
+  return true;
+}
+
+// More space behind what is full.
+bool extend(SpoolThread& thread) {
+  const KeptErrno kept;
+  std::size_t size = thread.mapping_bytes * 4;
+  if (size > kLargestMapping) size = kLargestMapping;
+  // A disk that is nearly full may have room for less.
+  for (; size >= kFirstMapping; size /= 4) {
+    if (!reserve(size)) continue;
+    char path[PATH_MAX];
+    lane_path(path, thread.number);
+    const Descriptor file(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    void* mapped = nullptr;
+    if (file.get() >= 0 && allocate(file.get(), thread.file_bytes, thread.file_bytes + size)) {
+      mapped = map(file.get(), thread.file_bytes, size);
+    }
+    if (mapped == nullptr) {
+      g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
+      continue;
+    }
+    // The first mapping begins with the page, which stays.
+    if (thread.file_bytes > kFirstMapping) munmap(thread.mapping, thread.mapping_bytes);
+    thread.mapping = static_cast<unsigned char*>(mapped);
+    thread.mapping_bytes = size;
+    thread.file_bytes += size;
+    set_up_cells(thread, 0);
+    return true;
+  }
+  return false;
+}
+
+void commit(SpoolThread& thread, std::size_t cells) {
+  thread.cells += cells;
+  thread.committed += cells;
+  thread.page->committed.store(thread.committed, std::memory_order_release);
+}
+
+// Room for `cells` in a row; none when there is not.
+Event* room(SpoolThread& thread, std::size_t cells) {
+  if (static_cast<std::size_t>(thread.end - thread.cells) >= cells) return thread.cells;
+  if (thread.full) return nullptr;
+  if (const std::size_t rest = static_cast<std::size_t>(thread.end - thread.cells); rest > 0) {
+    for (std::size_t i = 0; i < rest; ++i) {
+      std::memset(static_cast<void*>(thread.cells + i), 0, kCellBytes);
+      thread.cells[i].kind = static_cast<Kind>(CellKind::kPad);
+    }
+    commit(thread, rest);
+  }
+  if (extend(thread)) return thread.cells;
+  thread.full = true;
+  return nullptr;
+}
+
+template <class Cell>
+bool add_cell(SpoolThread& thread, const Cell& cell) {
+  static_assert(sizeof(Cell) == kCellBytes);
+  Event* to = room(thread, 1);
+  if (to == nullptr) return false;
+  std::memcpy(static_cast<void*>(to), &cell, sizeof cell);
+  commit(thread, 1);
+  return true;
+}
+
+std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
+  if (text.size() > kMaxTextBytes) text = {text.data(), kMaxTextBytes};
+  const Hash key = hash(text.data(), text.size());
+  Slot& slot = thread.string_slots[key.a % kStringSlots];
+  if (slot.id != 0 && slot.key == key) return slot.id;
+  const auto bytes = static_cast<std::uint32_t>(text.size());
+  const std::size_t cells = cells_of(bytes);
+  Event* to = room(thread, cells);
+  if (to == nullptr) return 0;
+  StringCell cell{};
+  cell.kind = CellKind::kString;
+  cell.id = ++thread.strings;
+  cell.bytes = bytes;
+  std::memcpy(static_cast<void*>(to), &cell, sizeof cell);
+  if (bytes > 0) std::memcpy(static_cast<void*>(to + 1), text.data(), bytes);
+  commit(thread, cells);
+  slot = {key, cell.id};
+  return cell.id;
+}
+
+// The number that an equal cell has got before, or a new one. `key` is all of the cell but `id`.
+template <class Cell>
+std::uint32_t intern_cell(SpoolThread& thread, Slot* slots, Cell& cell, std::uint32_t& count) {
+  const Hash key = hash(&cell, sizeof cell);
+  Slot& slot = slots[key.a % kFrameSlots];
+  if (slot.id != 0 && slot.key == key) return slot.id;
+  cell.id = count + 1;
+  if (!add_cell(thread, cell)) return 0;
+  slot = {key, ++count};
+  return count;
+}
+
+std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint32_t name,
+                           ScopeDomain domain) {
+  if (name == 0) return parent;
+  FrameCell cell{};
+  cell.kind = CellKind::kFrame;
+  cell.parent = parent;
+  cell.name = name;
+  cell.domain = static_cast<std::uint32_t>(domain);
+  return intern_cell(thread, thread.frame_slots, cell, thread.frames);
+}
+
+std::uint32_t scope_of(const SpoolThread& thread) {
+  for (std::uint32_t i = thread.open_count; i > 0; --i) {
+    if (thread.open[i - 1].frame != 0) return thread.open[i - 1].frame;
+  }
+  return 0;
+}
+
+void show_open(SpoolThread& thread, std::uint32_t from) {
+  for (std::uint32_t i = from; i < thread.open_count; ++i) thread.page->open[i] = thread.open[i];
+  thread.page->open_count.store(thread.open_count, std::memory_order_release);
+}
+
+// Tells whose events come now, and gives open ranges their numbers in this file.
+bool begin_lane(SpoolThread& thread) {
+  char name[32] = {};
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  LaneCell cell{};
+  cell.kind = CellKind::kLane;
+  cell.native_id = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  cell.name = intern_text(thread, name);
+  cell.type = static_cast<std::uint16_t>(LaneType::kThread);
+  cell.id = thread.lanes + 1;
+  if (!add_cell(thread, cell)) return false;
+  thread.lane = ++thread.lanes;
+  thread.page->lane = thread.lane;
+  std::uint32_t frame = 0;
+  for (std::uint32_t i = 0; i < thread.open_count; ++i) {
+    OpenRange& range = thread.open[i];
+    range.name = intern_text(thread, thread.open_names[i]);
+    range.scope = frame;
+    frame = intern_frame(thread, frame, range.name, static_cast<ScopeDomain>(range.domain));
+    range.frame = frame;
+  }
+  show_open(thread, 0);
+  return true;
+}
+
+// A number for a file's name. Of the whole run, because a process id can come again.
+std::uint32_t next_number() { return g_run.page->files.fetch_add(1, std::memory_order_relaxed); }
+
+SpoolThread* make_thread() {
+  for (SpoolThread* thread = g_run.threads.load(std::memory_order_acquire); thread != nullptr;
+       thread = thread->next) {
+    bool taken = false;
+    if (!thread->taken.load(std::memory_order_relaxed) &&
+        thread->taken.compare_exchange_strong(taken, true, std::memory_order_acquire)) {
+      thread->open_count = 0;
+      thread->steps = 0;
+      thread->step_start_ns = 0;
+      thread->lane = 0;
+      return thread;
+    }
+  }
+  void* memory = mmap(nullptr, sizeof(SpoolThread), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* thread = new (memory) SpoolThread;
+  thread->number = next_number();
+  thread->next = g_run.threads.load(std::memory_order_relaxed);
+  while (!g_run.threads.compare_exchange_weak(thread->next, thread, std::memory_order_release,
+                                              std::memory_order_relaxed)) {
+  }
+  return thread;
+}
+
+// By the system, when a thread ends.
+void leave_thread(void* value) {
+  auto* thread = static_cast<SpoolThread*>(value);
+  if (thread->page != nullptr) {
+    // What it left open ends with it.
+    pthread_setspecific(g_run.key, value);
+    while (thread->open_count > 0) {
+      SpoolPush push;
+      if (!push) break;
+      push.close(0);
+    }
+    thread->page->open_count.store(0, std::memory_order_release);
+    thread->page->hold_ns.store(kNoHold, std::memory_order_release);
+    pthread_setspecific(g_run.key, nullptr);
+  }
+  thread->taken.store(false, std::memory_order_release);
+}
+
+SpoolThread* this_thread() {
+  auto* thread = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
+  if (thread != nullptr && thread->lane != 0) return thread;
+  const KeptErrno kept;
+  if (thread == nullptr) {
+    thread = make_thread();
+    if (thread == nullptr) return nullptr;
+    if (pthread_setspecific(g_run.key, thread) != 0) {
+      thread->taken.store(false, std::memory_order_release);
+      return nullptr;
+    }
+  }
+  if (thread->busy.load(std::memory_order_relaxed)) return nullptr;  // a signal in the lines below
+  thread->busy.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // On a full disk each try takes long, so not every push tries.
+  if (thread->page == nullptr && thread->failures++ % 1024 == 0) make_file(*thread);
+  const bool ready = thread->page != nullptr && begin_lane(*thread);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread->busy.store(false, std::memory_order_relaxed);
+  return ready ? thread : nullptr;
+}
+
+std::size_t read_file(const char* path, char* to, std::size_t size) {
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return 0;
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = read(file.get(), to + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+// Field 22 of /proc/self/stat, which counts from after the name in parentheses.
+std::uint64_t started_ticks() {
+  char text[1024];
+  const std::size_t size = read_file("/proc/self/stat", text, sizeof text - 1);
+  text[size] = '\0';
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 22; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
+}
+
+bool make_process(bool forked) {
+  g_run.process_number = next_number();
+  char path[PATH_MAX];
+  append(append(append(append(path, g_run.folder), "/"), g_run.process_number), kProcessEnding);
+  unsigned char* mapped = create(path, 4096);
+  if (mapped == nullptr) {
+    g_run.process = nullptr;
+    return false;
+  }
+  auto* page = new (mapped) ProcessPage{};
+  page->version = kVersion;
+  page->process = getpid();
+  page->parent = getppid();
+  page->rank = g_run.identity.rank;
+  page->world_size = g_run.identity.world_size;
+  page->forked = forked ? 1 : 0;
+  page->started_ticks = started_ticks();
+  page->start_ns = spool_now_ns();
+  page->command_bytes = static_cast<std::uint32_t>(
+      read_file("/proc/self/cmdline", page->command, sizeof page->command));
+  const std::size_t name = read_file("/proc/self/comm", page->name, sizeof page->name - 1);
+  if (name > 0 && page->name[name - 1] == '\n') page->name[name - 1] = '\0';
+  page->magic.store(kProcessMagic, std::memory_order_release);
+  g_run.process = page;
+  return true;
+}
+
+bool mark_process() {
+  if (g_run.same_process == nullptr) {
+    void* page =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return false;
+    if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+      munmap(page, 4096);
+      return false;
+    }
+    g_run.same_process = static_cast<volatile std::uint32_t*>(page);
+  }
+  *g_run.same_process = 1;
+  return true;
+}
+
+}  // namespace
+
+std::int64_t spool_now_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+bool join_run(const char* folder, const SpoolIdentity& identity) noexcept {
+  const KeptErrno kept;
+  if (g_joined.load(std::memory_order_relaxed)) return true;
+  if (folder == nullptr || std::strlen(folder) >= sizeof g_run.folder) return false;
+  append(g_run.folder, folder);
+  g_run.identity = identity;
+  char path[PATH_MAX];
+  append(append(append(path, folder), "/"), kRunFile);
+  {
+    const Descriptor file(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    struct stat status {};
+    if (file.get() < 0 || fstat(file.get(), &status) != 0 || status.st_size < 4096) return false;
+    void* mapped = map(file.get(), 0, 4096);
+    if (mapped == nullptr) return false;
+    g_run.page = static_cast<RunPage*>(mapped);
+  }
+  const bool ours = g_run.page->magic.load(std::memory_order_acquire) == kRunMagic &&
+                    g_run.page->version == kVersion;
+  if (ours && !g_run.key_made) g_run.key_made = pthread_key_create(&g_run.key, leave_thread) == 0;
+  if (!ours || !g_run.key_made || !mark_process()) {
+    munmap(g_run.page, 4096);
+    g_run.page = nullptr;
+    return false;
+  }
+  make_process(false);  // without one, losses are counted in the run's page
+  g_joined.store(true, std::memory_order_release);
+  return true;
+}
+
+bool in_run() noexcept { return g_joined.load(std::memory_order_acquire); }
+
+void after_fork() noexcept {
+  if (!in_run() || *g_run.same_process == 1) return;
+  const KeptErrno kept;
+  *g_run.same_process = 1;
+  auto* own = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
+  // The files are the parent's. Its other threads are not here.
+  for (SpoolThread* thread = g_run.threads.load(std::memory_order_relaxed); thread != nullptr;
+       thread = thread->next) {
+    if (thread->page != nullptr) {
+      if (thread->mapping != reinterpret_cast<unsigned char*>(thread->page)) {
+        munmap(thread->mapping, thread->mapping_bytes);
+      }
+      munmap(thread->page, kFirstMapping);
+    }
+    thread->page = nullptr;
+    thread->mapping = nullptr;
+    thread->mapping_bytes = 0;
+    thread->cells = thread->end = nullptr;
+    thread->lane = 0;
+    thread->busy.store(false, std::memory_order_relaxed);
+    thread->taken.store(thread == own, std::memory_order_relaxed);
+    thread->number = next_number();
+  }
+  if (g_run.process != nullptr) munmap(g_run.process, 4096);
+  make_process(true);
+  if (own == nullptr) return;
+  const std::int64_t now = spool_now_ns();
+  for (std::uint32_t i = 0; i < own->open_count; ++i) own->open[i].start_ns = now;
+  own->step_start_ns = 0;
+  own->steps = 0;
+}
+
+void leave_run(std::int32_t status) noexcept {
+  // In the child of a vfork(), or of a fork that nobody told of, this page is the parent's.
+  if (!in_run() || *g_run.same_process != 1 || g_run.process == nullptr ||
+      g_run.process->process != getpid()) {
+    return;
+  }
+  g_run.process->status.store(status, std::memory_order_relaxed);
+  g_run.process->end_ns.store(spool_now_ns(), std::memory_order_relaxed);
+  g_run.process->ending.store(Ending::kExit, std::memory_order_release);
+}
+
+void start_collection() noexcept { g_collecting.store(true, std::memory_order_relaxed); }
+void stop_collection() noexcept { g_collecting.store(false, std::memory_order_relaxed); }
+
+SpoolPush::SpoolPush() noexcept : thread_(nullptr) {
+  if (!g_joined.load(std::memory_order_acquire)) return;
+  if (*g_run.same_process != 1) after_fork();
+  if (!g_collecting.load(std::memory_order_relaxed)) return;
+  SpoolThread* thread = this_thread();
+  if (thread == nullptr || thread->busy.load(std::memory_order_relaxed)) {
+    count_dropped(thread);
+    return;
+  }
+  thread->busy.store(true, std::memory_order_relaxed);
+  thread->page->pending.store(1, std::memory_order_relaxed);
+  // Before any time is taken; whoever follows makes this processor see to it (membarrier).
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread_ = thread;
+}
+
+SpoolPush::~SpoolPush() {
+  if (thread_ == nullptr) return;
+  thread_->page->pending.store(0, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread_->busy.store(false, std::memory_order_relaxed);
+}
+
+LaneId SpoolPush::lane() const noexcept { return {thread_->lane}; }
+FrameId SpoolPush::scope() const noexcept { return {scope_of(*thread_)}; }
+
+StringId SpoolPush::string(std::string_view text) noexcept { return {intern_text(*thread_, text)}; }
+
+FrameId SpoolPush::frame(FrameId parent, StringId name, ScopeDomain domain) noexcept {
+  return {intern_frame(*thread_, parent.value, name.value, domain)};
+}
+
+LaneId SpoolPush::queue(const Lane& queue) noexcept {
+  LaneCell cell{};
+  cell.kind = CellKind::kLane;
+  cell.native_id = queue.native_id;
+  cell.context = queue.context;
+  cell.name = queue.name.value;
+  cell.device = queue.device.value;
+  cell.type = static_cast<std::uint16_t>(LaneType::kQueue);
+  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes)};
+}
+
+DeviceId SpoolPush::device(const Device& device) noexcept {
+  DeviceCell cell{};
+  cell.kind = CellKind::kDevice;
+  cell.memory_bytes = device.memory_bytes;
+  cell.ordinal = device.ordinal;
+  cell.uuid = device.uuid.value;
+  cell.name = device.name.value;
+  cell.multiprocessors = device.multiprocessors;
+  cell.type = static_cast<std::uint32_t>(device.type);
+  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->devices)};
+}
+
+AttributesId SpoolPush::attributes(const LaunchAttributes& attributes) noexcept {
+  AttributesCell cell{};
+  cell.kind = CellKind::kAttributes;
+  cell.registers_per_thread = attributes.registers_per_thread;
+  cell.static_shared_bytes = attributes.static_shared_bytes;
+  cell.dynamic_shared_bytes = attributes.dynamic_shared_bytes;
+  cell.local_bytes_per_thread = attributes.local_bytes_per_thread;
+  cell.priority = attributes.priority;
+  for (int i = 0; i < 3; ++i) {
+    cell.block[i] = attributes.block[i];
+    cell.cluster[i] = attributes.cluster[i];
+  }
+  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->attributes)};
+}
+
+void SpoolPush::add(const Event& event) noexcept {
+  Event* to = room(*thread_, 1);
+  if (to == nullptr) {
+    count_dropped(thread_);
+    return;
+  }
+  *to = event;
+  commit(*thread_, 1);
+}
+
+void SpoolPush::hold(std::int64_t ns) noexcept {
+  thread_->page->hold_ns.store(ns, std::memory_order_release);
+}
+
+std::uint64_t SpoolPush::open(std::string_view name, ScopeDomain domain) noexcept {
+  SpoolThread& thread = *thread_;
+  const std::uint64_t token = ++thread.tokens;
+  if (thread.open_count == kMaxOpen) {
+    count_dropped(thread_);
+    return token;  // which close() will not find
+  }
+  const std::uint32_t at = thread.open_count;
+  OpenRange& range = thread.open[at];
+  range = {};
+  range.token = token;
+  range.name = intern_text(thread, name);
+  range.scope = scope_of(thread);
+  range.frame = intern_frame(thread, range.scope, range.name, domain);
+  range.domain = static_cast<std::uint16_t>(domain);
+  const std::size_t kept = name.size() < 63 ? name.size() : 63;
+  if (kept > 0) std::memcpy(thread.open_names[at], name.data(), kept);
+  thread.open_names[at][kept] = '\0';
+  range.start_ns = now();
+  ++thread.open_count;
+  show_open(thread, at);
+  return token;
+}
+
+void SpoolPush::close(std::uint64_t token) noexcept {
+  SpoolThread& thread = *thread_;
+  std::uint32_t at = thread.open_count;
+  while (at > 0 && token != 0 && thread.open[at - 1].token != token) --at;
+  if (at == 0) {
+    if (g_run.process != nullptr) {
+      g_run.process->unmatched.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  const OpenRange range = thread.open[--at];
+  Event event{};
+  event.kind = Kind::kScope;
+  event.name = {range.name};
+  event.lane = {thread.lane};
+  event.scope = {range.scope};
+  event.detail = range.domain;
+  event.start_ns = range.start_ns;
+  event.end_ns = now();
+  // First committed, then closed: at no moment is it in neither.
+  add(event);
+  for (std::uint32_t i = at; i + 1 < thread.open_count; ++i) {
+    thread.open[i] = thread.open[i + 1];
+    std::memcpy(thread.open_names[i], thread.open_names[i + 1], sizeof thread.open_names[i]);
+  }
+  --thread.open_count;
+  show_open(thread, at);
+}
+
+void SpoolPush::mark(std::string_view name, ScopeDomain domain,
+                     std::string_view arguments) noexcept {
+  Event event{};
+  event.kind = Kind::kScope;
+  event.flags = kInstant;
+  event.name = string(name);
+  event.lane = lane();
+  event.scope = scope();
+  event.detail = static_cast<std::uint16_t>(domain);
+  if (!arguments.empty()) event.range.arguments = string(arguments);
+  event.start_ns = event.end_ns = now();
+  add(event);
+}
+
+void SpoolPush::step() noexcept {
+  SpoolThread& thread = *thread_;
+  const std::int64_t start_ns = thread.step_start_ns;
+  Event event{};
+  if (start_ns != 0) {
+    char name[32];
+    const char* end = append(append(name, "step#"), thread.steps);
+    event.kind = Kind::kScope;
+    event.name = string({name, static_cast<std::size_t>(end - name)});
+    event.lane = lane();
+    event.scope = scope();
+    event.detail = static_cast<std::uint16_t>(ScopeDomain::kIteration);
+  }
+  const std::int64_t now_ns = now();
+  if (start_ns != 0) {
+    event.start_ns = start_ns;
+    event.end_ns = now_ns;
+    add(event);
+    ++thread.steps;
+  }
+  thread.step_start_ns = now_ns;
+}
+
+}  // namespace pasta::trace

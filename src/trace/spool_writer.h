@@ -1,0 +1,101 @@
+// How the watched process writes its spool (see spool.h): the interface for everything that
+// collects in it, be it annotations, NVTX, or a layer over a vendor's library.
+//
+//   trace::SpoolPush push;                       // enters this thread's spool
+//   if (push) {                                  // false: not watched, or no room; that is counted
+//     Event event{};
+//     event.kind = Kind::kApi;
+//     event.name = push.string("clFinish");      // a number of this spool, defined on first sight
+//     event.lane = push.lane();                  // this thread; others by push.queue()
+//     event.scope = push.scope();                // the innermost open range
+//     event.start_ns = began, event.end_ns = push.now();
+//     push.add(event);
+//   }
+//
+// - Of a thread: take end times by now() of a SpoolPush, after it was made. Whoever follows the
+//   spool trusts that what is committed later ends later.
+// - What ends long before it is pushed (device work that a callback tells of): call hold() with a
+//   time before that at which it can start, and let go with kNoHold once nothing is under way.
+//   Pushes may then come from any thread, each into its own spool; the hold must be in one of them.
+// - Nothing here allocates from the heap, throws, takes a lock or waits for another thread. What
+//   finds no room is counted and is not kept. In a signal handler that interrupts a push, the same.
+// - A thread's spool is made by its first push: about 20 us. Later ones map 64 KiB to 1 MiB more
+//   at a time.
+//
+// Needs no libstdc++: it is loaded into programs that do not have it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "pasta/dictionary.h"
+#include "pasta/event.h"
+#include "trace/spool.h"
+
+namespace pasta::trace {
+
+struct SpoolThread;
+
+// What a process says of itself.
+struct SpoolIdentity {
+  std::int32_t rank = -1;
+  std::int32_t world_size = 0;
+};
+
+// Joins the run that lives in `folder`. Once in a process, before its first push; false when the
+// folder is not there or cannot be written: then everything here does nothing.
+bool join_run(const char* folder, const SpoolIdentity& identity) noexcept;
+// Whether join_run() has succeeded.
+bool in_run() noexcept;
+// In the child after fork(), which gets files of its own; ranges that were open go on in it from
+// now on. Also found out by the first push when nobody has said it.
+void after_fork() noexcept;
+// The process is about to end with this status.
+void leave_run(std::int32_t status) noexcept;
+// CLOCK_MONOTONIC.
+std::int64_t spool_now_ns() noexcept;
+
+// Of the whole process: while stopped, SpoolPush is false and nothing is counted. Nested ranges
+// that are open go on.
+void start_collection() noexcept;
+void stop_collection() noexcept;
+
+class SpoolPush {
+ public:
+  SpoolPush() noexcept;
+  ~SpoolPush();
+  SpoolPush(const SpoolPush&) = delete;
+  SpoolPush& operator=(const SpoolPush&) = delete;
+  explicit operator bool() const { return thread_ != nullptr; }
+
+  [[nodiscard]] static std::int64_t now() noexcept { return spool_now_ns(); }
+  // This thread's.
+  [[nodiscard]] LaneId lane() const noexcept;
+  // Of the innermost open range that is known; none outside.
+  [[nodiscard]] FrameId scope() const noexcept;
+  // Numbers of this spool, equal or not for equal text. {} when there is no room.
+  StringId string(std::string_view text) noexcept;
+  FrameId frame(FrameId parent, StringId name, ScopeDomain domain) noexcept;
+  // A device queue. The same `queue` gives the same lane in all spools of the process. Text fields
+  // of `queue` and of `device` are strings of this spool.
+  LaneId queue(const Lane& queue) noexcept;
+  DeviceId device(const Device& device) noexcept;
+  AttributesId attributes(const LaunchAttributes& attributes) noexcept;
+
+  void add(const Event& event) noexcept;
+  void hold(std::int64_t ns) noexcept;
+
+  // A range from now on; gives what close() needs.
+  std::uint64_t open(std::string_view name, ScopeDomain domain) noexcept;
+  // Ends the range that `token` is of, which need not be the innermost; 0: the innermost.
+  void close(std::uint64_t token) noexcept;
+  // A moment.
+  void mark(std::string_view name, ScopeDomain domain, std::string_view arguments = {}) noexcept;
+  // Ends the iteration that is under way on this thread, and begins the next.
+  void step() noexcept;
+
+ private:
+  SpoolThread* thread_;
+};
+
+}  // namespace pasta::trace
