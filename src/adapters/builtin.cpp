@@ -86,6 +86,12 @@ const adapters::FolderReader* adapters::folder_reader(const std::string& folder)
   return nullptr;
 }
 
+Result<std::unique_ptr<Adapter>> adapters::follow_run(const std::string& folder, std::string path,
+                                                      std::string format,
+                                                      const std::atomic<bool>& over) {
+  return spool::follow(folder, std::move(path), std::move(format), over);
+}
+
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {
   auto opened = base::open_input(path, progress);
   if (!opened) return tl::unexpected(std::move(opened).error());

@@ -1,6 +1,7 @@
 // Traces that are a folder, not a file.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,5 +21,10 @@ std::span<const FolderReader> folder_readers();
 
 // Who reads this folder as one trace; none: it is a folder of traces, or there is no such folder.
 const FolderReader* folder_reader(const std::string& folder);
+
+// Follows the run that writes into `folder` until `over` is set. Reports call it `path`, of format
+// `format`.
+Result<std::unique_ptr<Adapter>> follow_run(const std::string& folder, std::string path,
+                                            std::string format, const std::atomic<bool>& over);
 
 }  // namespace pasta::adapters

@@ -18,7 +18,6 @@ struct Chosen {
   ToolOptions given;
 };
 
-
 Result<std::vector<Chosen>> choose_tools(const Settings& settings, const plugins::ToolList& tools,
                                          std::span<const std::string_view> defaults) {
   std::vector<std::string> names = settings.tools;

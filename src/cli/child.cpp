@@ -20,7 +20,7 @@ namespace {
 constexpr int kWaitMs = 50;
 constexpr std::chrono::seconds kTwice{1};
 // Those that somebody may send to us and mean the program.
-constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP, SIGUSR1,
+constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP,  SIGUSR1,
                                    SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
 
 bool g_pipe_ignored = false;

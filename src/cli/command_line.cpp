@@ -128,8 +128,8 @@ Result<CommandLine> parse(const Verb& verb, std::vector<std::string> words) {
   CommandLine line;
   std::vector<std::string> program;
   if (verb.runs_program) {
-    const auto begin = words.begin() + static_cast<std::ptrdiff_t>(
-                                           std::min(program_in(verb, words), words.size()));
+    const auto begin = words.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(program_in(verb, words), words.size()));
     program.assign(begin, words.end());
     words.erase(begin, words.end());
     if (!words.empty() && words.back() == "--") words.pop_back();

@@ -42,12 +42,12 @@ bool longer_than_terminal(std::string_view text) {
          std::count(text.begin(), text.end(), '\n') >= size.ws_row;
 }
 
-bool colour_wanted(const Settings& settings, int terminal) {
+bool colour_wanted(const Settings& settings, int to) {
   const char* no_color = std::getenv("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
   const char* terminal = std::getenv("TERM");
   if (terminal != nullptr && std::string_view(terminal) == "dumb") return false;
-  return to_terminal(settings, terminal);
+  return to_terminal(settings, to);
 }
 
 report::TimeUnit time_unit_of(std::string_view name) {
@@ -122,8 +122,7 @@ Result<Destination> Destination::open(const Settings& settings, Stream stream) {
   destination.format_ = settings.format;
   destination.stream_ = stream;
   destination.page_ = stream == Stream::kOutput && to_terminal(settings, terminal) &&
-                      !settings.no_pager && settings.format != "json" &&
-                      settings.format != "csv";
+                      !settings.no_pager && settings.format != "json" && settings.format != "csv";
   destination.text_.width = *width;
   destination.text_.colour = colour_wanted(settings, terminal);
   destination.text_.time_unit = time_unit_of(settings.time_unit);

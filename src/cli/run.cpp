@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "adapters/spool/spool.h"
+#include "adapters/folder_reader.h"
 #include "base/units.h"
 #include "cli/analysis.h"
 #include "cli/child.h"
@@ -40,9 +40,13 @@ const OptionRow kTraceRow = {"-o,--output",
                              {},
                              false,
                              true};
-const OptionRow kReportRow = {"--report",        "PASTA_REPORT", "FILE",
+const OptionRow kReportRow = {"--report",
+                              "PASTA_REPORT",
+                              "FILE",
                               "Where the report goes; - is standard error",
-                              &Settings::report, {},             false,
+                              &Settings::report,
+                              {},
+                              false,
                               true};
 const OptionRow kSpoolRow = {"--spool-size", "PASTA_SPOOL_SIZE", "SIZE",
                              "Disk that the run may use at most until its trace is written; what "
@@ -105,8 +109,8 @@ Result<std::string> expand(const std::string& pattern, const Rank& rank) {
       const std::string variable = pattern.substr(i + 2, end - i - 2);
       const char* value = std::getenv(variable.c_str());
       if (value == nullptr) {
-        return fail(ErrorCode::kUsage, fmt::format("--output {}: the environment has no {}",
-                                                   pattern, variable));
+        return fail(ErrorCode::kUsage,
+                    fmt::format("--output {}: the environment has no {}", pattern, variable));
       }
       name += value;
       i = end;
@@ -148,7 +152,8 @@ class Watch {
     auto watch = std::make_unique<Watch>();
     Status status = watch->set_up(settings, analysis);
     if (status) return watch;
-    if (status.error().code == ErrorCode::kUsage || status.error().code == ErrorCode::kUnsupported) {
+    if (status.error().code == ErrorCode::kUsage ||
+        status.error().code == ErrorCode::kUnsupported) {
       if (watch->folder_) watch->folder_->remove();
       return tl::unexpected(std::move(status).error());
     }
@@ -202,8 +207,8 @@ class Watch {
         return;
       }
     }
-    say(fmt::format("what was collected is in {}; read it by: pastaprof report {}",
-                    folder_->path(), folder_->path()));
+    say(fmt::format("what was collected is in {}; read it by: pastaprof report {}", folder_->path(),
+                    folder_->path()));
   }
 
  private:
@@ -234,7 +239,7 @@ class Watch {
     if (!folder) return tl::unexpected(std::move(folder).error());
     folder_.emplace(std::move(*folder));
     // As the trace is called when it is read again, so that both reports are the same.
-    auto adapter = adapters::spool::follow(folder_->path(), output_, "pasta", over_);
+    auto adapter = adapters::follow_run(folder_->path(), output_, "pasta", over_);
     if (!adapter) return tl::unexpected(std::move(adapter).error());
     session_.emplace();
     const KindSet provided = (*adapter)->info().provides;

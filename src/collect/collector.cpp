@@ -91,8 +91,8 @@ void tag(const void* address, std::size_t size, const char* name, std::size_t by
             {arguments, static_cast<std::size_t>(at - arguments)});
 }
 
-constexpr pasta_collector kCollector = {sizeof(pasta_collector), begin, end, mark,
-                                        step,                    start, stop, tag};
+constexpr pasta_collector kCollector = {
+    sizeof(pasta_collector), begin, end, mark, step, start, stop, tag};
 
 void on_end(int status, void*) { trace::leave_run(status); }
 

@@ -3,9 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/membarrier.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,8 +28,8 @@ std::optional<std::size_t> read_at(const std::string& path, std::uint64_t offset
   if (file < 0) return std::nullopt;
   std::size_t done = 0;
   while (done < size) {
-    const ssize_t got = pread(file, static_cast<char*>(to) + done, size - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t got =
+        pread(file, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
@@ -82,8 +80,8 @@ std::string as_command(std::string_view arguments) {
       command += word;
     } else {
       command += '\'';
-      for (const char letter : word) command += letter == '\'' ? std::string("'\\''")
-                                                               : std::string(1, letter);
+      for (const char letter : word)
+        command += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
       command += '\'';
     }
     arguments.remove_prefix(std::min(end + 1, arguments.size()));
@@ -109,9 +107,9 @@ Status SpoolFolder::read_run() {
   const std::string path = path_ + '/' + kRunFile;
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) {
-    return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
-                fmt::format("{}: {}; the folder of a run has such a file", path,
-                            std::strerror(errno)));
+    return fail(
+        errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+        fmt::format("{}: {}; the folder of a run has such a file", path, std::strerror(errno)));
   }
   const auto page = read_page<RunPage>(path, kRunMagic);
   if (page == nullptr) {
@@ -146,8 +144,8 @@ void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
   process.started_ticks = page->started_ticks;
   process.start_ns = page->start_ns;
   process.name = text_of(page->name, sizeof page->name);
-  process.command = as_command(
-      {page->command, std::min<std::size_t>(page->command_bytes, sizeof page->command)});
+  process.command =
+      as_command({page->command, std::min<std::size_t>(page->command_bytes, sizeof page->command)});
   process.alive = true;
 }
 
@@ -192,8 +190,8 @@ void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
 
 Result<std::int64_t> SpoolFolder::refresh() {
   const std::int64_t now = now_ns();
-  // After it, a thread that has taken a time before now is seen to be pending.
-  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+  // A thread that has taken a time before now is seen to be pending from here on.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   PASTA_TRY(read_run());
   for (auto& [number, process] : processes_) refresh_process(process);
   DIR* folder = opendir(path_.c_str());

@@ -109,7 +109,7 @@ struct SpoolThread {
 namespace {
 
 struct Run {
-  char folder[PATH_MAX - 64];
+  char folder[PATH_MAX - 64] = {};
   RunPage* page = nullptr;
   ProcessPage* process = nullptr;
   std::uint32_t process_number = 0;
@@ -123,9 +123,9 @@ struct Run {
 };
 
 // One a process by its nature.
-Run g_run;
-std::atomic<bool> g_joined = false;
-std::atomic<bool> g_collecting = true;
+constinit Run g_run;
+constinit std::atomic<bool> g_joined = false;
+constinit std::atomic<bool> g_collecting = true;
 
 class Descriptor {
  public:
@@ -247,6 +247,7 @@ bool make_file(SpoolThread& thread) {
   thread.file_bytes = kFirstMapping;
   thread.committed = 0;
   thread.full = false;
+  thread.failures = 0;
   thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
   thread.lane = 0;
   std::memset(static_cast<void*>(thread.string_slots), 0, sizeof thread.string_slots);
@@ -521,8 +522,7 @@ bool make_process(bool forked) {
 
 bool mark_process() {
   if (g_run.same_process == nullptr) {
-    void* page =
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return false;
     if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
       munmap(page, 4096);
@@ -592,6 +592,7 @@ void after_fork() noexcept {
     thread->mapping_bytes = 0;
     thread->cells = thread->end = nullptr;
     thread->lane = 0;
+    thread->failures = 0;
     thread->busy.store(false, std::memory_order_relaxed);
     thread->taken.store(thread == own, std::memory_order_relaxed);
     thread->number = next_number();
@@ -629,9 +630,8 @@ SpoolPush::SpoolPush() noexcept : thread_(nullptr) {
     return;
   }
   thread->busy.store(true, std::memory_order_relaxed);
-  thread->page->pending.store(1, std::memory_order_relaxed);
-  // Before any time is taken; whoever follows makes this processor see to it (membarrier).
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // With a full barrier, so that it is seen before any time is taken.
+  thread->page->pending.exchange(1, std::memory_order_seq_cst);
   thread_ = thread;
 }
 

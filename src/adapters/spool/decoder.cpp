@@ -32,16 +32,14 @@ constexpr std::uint8_t kKnownFlags =
 
 }  // namespace
 
-Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::int64_t epoch_ns,
-                 std::string path)
+Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::int64_t epoch_ns, std::string path)
     : dictionary_(&dictionary),
       process_(process),
       epoch_ns_(epoch_ns),
       path_(std::move(path)),
       last_end_ns_(kNoTime) {}
 
-void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events,
-                     Problems& problems) {
+void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, Problems& problems) {
   for (const Event& cell : cells) {
     const std::uint64_t at = at_++;
     if (in_text_) {
@@ -72,7 +70,8 @@ void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events,
 
 bool Decoder::define(const Event& cell) {
   switch (static_cast<CellKind>(cell.kind)) {
-    case CellKind::kPad: return true;
+    case CellKind::kPad:
+      return true;
     case CellKind::kString: {
       const auto text = as<StringCell>(cell);
       if (text.id != strings_.size() || text.bytes > kMaxTextBytes) return false;
@@ -142,7 +141,8 @@ bool Decoder::event(Event& event) const {
     return false;
   }
   event.correlation = make_correlation(process_, event.correlation);
-  if (event.untimed()) return event.start_ns == kNoTime && event.end_ns == kNoTime && payload(event);
+  if (event.untimed())
+    return event.start_ns == kNoTime && event.end_ns == kNoTime && payload(event);
   return event.start_ns <= event.end_ns &&
          !__builtin_add_overflow(event.start_ns, epoch_ns_, &event.start_ns) &&
          !__builtin_add_overflow(event.end_ns, epoch_ns_, &event.end_ns) && payload(event);
@@ -150,19 +150,25 @@ bool Decoder::event(Event& event) const {
 
 bool Decoder::payload(Event& event) const {
   switch (event.kind) {
-    case Kind::kScope: return map(strings_, event.range.arguments);
-    case Kind::kKernel: return map(attributes_, event.kernel.attributes);
-    case Kind::kSync: return map(lanes_, event.sync.on);
+    case Kind::kScope:
+      return map(strings_, event.range.arguments);
+    case Kind::kKernel:
+      return map(attributes_, event.kernel.attributes);
+    case Kind::kSync:
+      return map(lanes_, event.sync.on);
     case Kind::kAlloc:
     case Kind::kFree:
-    case Kind::kFault: return map(devices_, event.memory.device) && map(strings_, event.memory.pool);
+    case Kind::kFault:
+      return map(devices_, event.memory.device) && map(strings_, event.memory.pool);
     case Kind::kCounter:
       return map(strings_, event.counter.unit) && map(devices_, event.counter.device);
     case Kind::kApi:
     case Kind::kCopy:
     case Kind::kFill:
-    case Kind::kGap: return true;
-    case Kind::kDevice: return false;  // a spool holds no blobs
+    case Kind::kGap:
+      return true;
+    case Kind::kDevice:
+      return false;  // a spool holds no blobs
   }
   return false;
 }

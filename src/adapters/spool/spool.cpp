@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <optional>
@@ -23,6 +24,7 @@ using trace::SpoolProcess;
 using trace::SpoolRun;
 
 constexpr std::size_t kEventsPerPump = 4096;
+constexpr std::chrono::milliseconds kBetweenLooks{20};
 
 std::string ended(int wait_status) {
   if (WIFEXITED(wait_status)) return fmt::format("exit {}", WEXITSTATUS(wait_status));
@@ -194,24 +196,23 @@ class Run final : public Adapter {
     }
     for (const auto& [id, process] : last) {
       const bool program = process->process == run.program;
-      std::string how = process->alive          ? "still running"
-                        : program && run.over   ? ended(run.wait_status)
-                        : process->exited       ? fmt::format("exit {}", process->status & 0xff)
-                                                : "no exit seen";
+      std::string how = process->alive        ? "still running"
+                        : program && run.over ? ended(run.wait_status)
+                        : process->exited     ? fmt::format("exit {}", process->status & 0xff)
+                                              : "no exit seen";
       if (process->alive && program && run.over) how = ended(run.wait_status);
-      const std::string_view native = dictionary_->text(
-          dictionary_->process(ProcessId{id}).native_text);
+      const std::string_view native =
+          dictionary_->text(dictionary_->process(ProcessId{id}).native_text);
       const std::string key = native.empty() ? fmt::format("process {}", process->process)
                                              : fmt::format("process {}", native);
       dictionary_->fact(key + " parent", fmt::format("{}", process->parent));
       dictionary_->fact(key + " command", process->command);
       dictionary_->fact(key + " ended", how);
-      dictionary_->fact(key + " started_ns",
-                        fmt::format("{}", process->start_ns - run.start_ns));
+      dictionary_->fact(key + " started_ns", fmt::format("{}", process->start_ns - run.start_ns));
       if (process->exited || (program && run.over)) {
-        dictionary_->fact(key + " ended_ns",
-                          fmt::format("{}", (process->exited ? process->end_ns : run.end_ns) -
-                                                run.start_ns));
+        dictionary_->fact(
+            key + " ended_ns",
+            fmt::format("{}", (process->exited ? process->end_ns : run.end_ns) - run.start_ns));
       }
     }
   }
@@ -227,6 +228,10 @@ class Run final : public Adapter {
   Result<bool> follow() {
     if (done_) return false;
     const bool last = over_->load();
+    // Time passes always: without this, who pumps as long as there is progress would never stop.
+    const auto now = std::chrono::steady_clock::now();
+    if (!last && now < next_look_) return true;
+    next_look_ = now + kBetweenLooks;
     PASTA_TRY(refresh());
     PASTA_TRY(read_all());
     if (last) {
@@ -251,8 +256,9 @@ class Run final : public Adapter {
   }
 
   void give_up_to(std::int64_t end_ns) {
-    const auto later = std::stable_partition(
-        waiting_.begin(), waiting_.end(), [&](const Event& event) { return event.end_ns < end_ns; });
+    const auto later =
+        std::stable_partition(waiting_.begin(), waiting_.end(),
+                              [&](const Event& event) { return event.end_ns < end_ns; });
     std::stable_sort(waiting_.begin(), later, [](const Event& a, const Event& b) {
       return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.start_ns > b.start_ns;
     });
@@ -267,15 +273,16 @@ class Run final : public Adapter {
   Dictionary* dictionary_ = nullptr;
   bool strict_ = false;
   bool done_ = false;
+  std::chrono::steady_clock::time_point next_look_{};
   std::int64_t now_ns_ = 0;
   std::int64_t given_ns_ = std::numeric_limits<std::int64_t>::min();
-  std::map<std::string, Reader> readers_;              // by file name
-  std::map<std::uint32_t, ProcessId> processes_;       // by number
+  std::map<std::string, Reader> readers_;         // by file name
+  std::map<std::uint32_t, ProcessId> processes_;  // by number
   std::map<std::int32_t, std::vector<std::uint64_t>> starts_;
   Problems problems_;
   std::vector<Event> fresh_;
-  std::vector<Event> waiting_;                  // while following
-  std::optional<trace::SortedRuns> sorted_;     // else
+  std::vector<Event> waiting_;               // while following
+  std::optional<trace::SortedRuns> sorted_;  // else
 };
 
 }  // namespace

@@ -1,0 +1,87 @@
+// A program with known answers: pasta.h from several threads, fork and exec, and every way to end.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pasta/pasta.h"
+
+namespace {
+
+void work(int ranges) {
+  for (int i = 0; i < ranges; ++i) {
+    pasta::annotate outer("outer");
+    pasta::annotate inner("inner");
+  }
+}
+
+// Says on standard output what has been annotated, after it has been.
+[[noreturn]] void announce() {
+  for (unsigned count = 1;; ++count) {
+    pasta_mark("announced");
+    if (write(STDOUT_FILENO, &count, sizeof count) != sizeof count) _exit(1);
+  }
+}
+
+void end_by(const std::string& how) {
+  pasta::annotate open("open");
+  if (how == "_exit") _exit(5);
+  if (how == "exit") std::exit(6);
+  if (how == "abort") std::abort();
+  if (how == "segfault") std::raise(SIGSEGV);
+  if (how == "kill") std::raise(SIGKILL);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const int count = argc > 2 ? std::atoi(argv[2]) : 1;
+  if (what == "ranges") {
+    work(count);
+  } else if (what == "threads") {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back(work, 10);
+    for (std::thread& thread : threads) thread.join();
+  } else if (what == "short-threads") {
+    for (int i = 0; i < count; ++i) std::thread(work, 1).join();
+  } else if (what == "fork") {
+    pasta::annotate open("around the fork");
+    for (int i = 0; i < count; ++i) {
+      if (fork() == 0) {
+        work(3);
+        _exit(i);
+      }
+    }
+    while (wait(nullptr) > 0) {
+    }
+  } else if (what == "steps") {
+    for (int i = 0; i <= count; ++i) {
+      pasta_step();
+      work(1);
+    }
+  } else if (what == "stopped") {
+    pasta_stop();
+    work(count);
+    pasta_start();
+    pasta_mark("on");
+  } else if (what == "tag") {
+    pasta_tag(argv, 16, "arguments");
+  } else if (what == "announce") {
+    announce();
+  } else if (what == "wait") {
+    pasta_mark("waiting");
+    std::puts("ready");
+    std::fflush(stdout);
+    for (;;) pause();
+  } else {
+    end_by(what);
+  }
+  return 0;
+}

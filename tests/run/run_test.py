@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""pastaprof run from outside: the program runs as if alone, and the trace has what it did."""
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["PASTAPROF"]
+ANNOTATE = os.environ["PASTA_ANNOTATE"]
+ANNOTATE_C = os.environ["PASTA_ANNOTATE_C"]
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_watched(self, *words, options=("-o", "t.pasta"), **more):
+        more = {"capture_output": True, "timeout": 120, "cwd": self.folder, **more}
+        return subprocess.run([PROGRAM, "run", *options, "--", *words], check=False, **more)
+
+    def popen(self, *words, **more):
+        return subprocess.Popen([PROGRAM, "run", "-o", "t.pasta", "--", *words], cwd=self.folder, **more)
+
+    def report(self, trace="t.pasta", codes=(0,)):
+        result = subprocess.run([PROGRAM, "report", trace, "--format", "json"], cwd=self.folder,
+                                capture_output=True, check=False)
+        self.assertIn(result.returncode, codes, result.stderr.decode())
+        return json.loads(result.stdout)
+
+    def events(self, trace="t.pasta"):
+        """[(name, kind, fields)] of the trace's events."""
+        result = subprocess.run([PROGRAM, "dump", trace], cwd=self.folder, capture_output=True, text=True)
+        self.assertIn(result.returncode, (0, 3), result.stderr)
+        return [line for line in result.stdout.splitlines() if re.match(r"(scope|gap)\b", line)]
+
+    def count(self, name, trace="t.pasta"):
+        return sum(f'"{name}"' in line or f"={name} " in line + " " for line in self.events(trace))
+
+    def left(self):
+        return sorted(p.name for p in self.folder.iterdir())
+
+    def test_it_is_as_if_alone(self):
+        result = self.run_watched("sh", "-c", "pwd; cat; echo to-error >&2; exit 7", input=b"from input\n")
+        self.assertEqual(result.returncode, 7)
+        self.assertEqual(result.stdout.decode(), f"{os.path.realpath(self.folder)}\nfrom input\n")
+        self.assertIn(b"to-error\n", result.stderr)
+        self.assertEqual(self.left(), ["t.pasta"])
+
+    def test_exit_codes(self):
+        for how, code in (("_exit", 5), ("exit", 6), ("abort", 134), ("segfault", 139), ("kill", 137)):
+            with self.subTest(how=how):
+                result = self.run_watched(ANNOTATE, how, options=("-f", "-o", "t.pasta"))
+                self.assertEqual(result.returncode, code, result.stderr)
+                events = self.events()
+                self.assertEqual(len(events), 1, events)
+                self.assertIn("open", events[0])
+                self.assertIn("unfinished", events[0])
+        self.assertEqual(self.run_watched("no-such-program").returncode, 125, "t.pasta is there")
+        self.assertEqual(self.run_watched("no-such-program", options=("-f", "-o", "t.pasta")).returncode, 127)
+        self.assertEqual(self.run_watched("/", options=("-f", "-o", "t.pasta")).returncode, 126)
+        self.assertEqual(subprocess.run([PROGRAM, "run"], capture_output=True).returncode, 125)
+        self.assertEqual(self.run_watched("true", options=("--bogus",)).returncode, 125)
+        self.assertEqual(self.run_watched("true", options=("--tool", "bogus")).returncode, 125)
+        self.assertEqual(self.left(), ["t.pasta"])
+
+    def test_without_dashes_and_with_the_programs_own_options(self):
+        result = subprocess.run([PROGRAM, "run", "-o", "t.pasta", "sh", "-c", "exit 3"], cwd=self.folder)
+        self.assertEqual(result.returncode, 3)
+
+    def test_names(self):
+        for _ in range(2):
+            self.run_watched("true", options=())
+        self.assertEqual(self.left(), ["true-1.pasta", "true-2.pasta"])
+        self.run_watched("true", options=("-o", "%h-%r-%q{WHAT}-%%.pasta"),
+                         env={**os.environ, "RANK": "3", "WORLD_SIZE": "4", "WHAT": "x"})
+        self.assertIn(f"{os.uname().nodename}-3-x-%.pasta", self.left())
+        self.assertEqual(self.run_watched("true", options=("-o", "%r")).returncode, 125)
+        self.assertEqual(self.run_watched("true", options=("-o", "%z")).returncode, 125)
+
+    def test_ranges_are_exact(self):
+        self.run_watched(ANNOTATE, "ranges", "20000")
+        self.assertEqual(self.report()["trace"]["events"], {"scope": 40000})
+        self.assertEqual(self.count("inner"), 20000)
+
+    def test_threads(self):
+        self.run_watched(ANNOTATE, "threads", "64")
+        self.assertEqual(self.report()["trace"]["events"], {"scope": 64 * 20})
+        self.run_watched(ANNOTATE, "short-threads", "1000", options=("-f", "-o", "t.pasta"))
+        self.assertEqual(self.report()["trace"]["events"], {"scope": 2000})
+
+    def test_fork(self):
+        result = self.run_watched(ANNOTATE, "fork", "20")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(self.count("inner"), 60)
+        # Each child left by _exit() with the range open that its parent had opened.
+        self.assertEqual(self.count("around the fork"), 21)
+
+    def test_c_steps_tags_and_stops(self):
+        self.assertEqual(self.run_watched(ANNOTATE_C).returncode, 0)
+        self.assertEqual((self.count("range"), self.count("mark")), (1, 1))
+        self.run_watched(ANNOTATE, "steps", "5", options=("-f", "-o", "t.pasta"))
+        self.assertEqual(sum("step#" in line for line in self.events()), 5)
+        self.run_watched(ANNOTATE, "tag", options=("-f", "-o", "t.pasta"))
+        self.assertEqual(len(self.events()), 1)
+        self.assertIn("bytes", self.events()[0])
+        self.run_watched(ANNOTATE, "stopped", "100", options=("-f", "-o", "t.pasta"))
+        self.assertEqual((self.count("inner"), self.count("on")), (0, 1))
+
+    def test_live_report_is_that_of_the_file(self):
+        for options in ((), ("--format", "json")):
+            result = self.run_watched(ANNOTATE, "threads", "8",
+                                      options=("-f", "-o", "t.pasta", "--report", "r", *options))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            stored = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "summary,operators,kernels", *options],
+                                    cwd=self.folder, capture_output=True, check=True)
+            self.assertEqual((self.folder / "r").read_bytes(), stored.stdout)
+            (self.folder / "r").unlink()
+
+    def test_killed_at_any_time(self):
+        seed = random.randrange(1 << 32)
+        rng = random.Random(seed)
+        for _ in range(int(os.environ.get("PASTA_KILLS", "20"))):
+            watched = self.popen(ANNOTATE, "announce", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            first = watched.stdout.read(4)
+            child = int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", str(watched.pid)]).split()[0])
+            told = len(first) + len(watched.stdout.read(4 * rng.randrange(1, 20000)))
+            os.kill(child, signal.SIGKILL)
+            told += len(watched.stdout.read())
+            self.assertEqual(watched.wait(timeout=60), 137)
+            self.assertGreaterEqual(self.count("announced"), told // 4, f"seed {seed}")
+            (self.folder / "t.pasta").unlink()
+
+    def test_signals_go_on_to_the_program(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            watched = self.popen(ANNOTATE, "wait", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.assertEqual(watched.stdout.readline(), b"ready\n")
+            watched.send_signal(number)
+            self.assertEqual(watched.wait(timeout=60), 128 + number)
+            watched.stdout.close()
+            self.assertEqual(self.count("waiting"), 1)
+            (self.folder / "t.pasta").unlink()
+
+    def test_stopped_and_continued(self):
+        watched = self.popen("sh", "-c", "kill -STOP $$; exit 4", stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            found = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(watched.pid)], capture_output=True,
+                                   text=True).stdout.split()
+            if len(found) == 2 and found[1].startswith("T"):
+                break
+            time.sleep(0.05)
+        os.kill(int(found[0]), signal.SIGCONT)
+        self.assertEqual(watched.wait(timeout=60), 4)
+
+    def test_the_watcher_is_killed(self):
+        watched = self.popen("sh", "-c", f"'{ANNOTATE}' ranges 10; echo begun; read line; '{ANNOTATE}' ranges 5; echo done",
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(watched.stdout.readline(), b"begun\n")
+        watched.kill()
+        watched.wait()
+        watched.stdin.write(b"go\n")
+        watched.stdin.close()
+        self.assertEqual(watched.stdout.read(), b"done\n")
+        watched.stdout.close()
+        self.assertIn("t.pasta.run", self.left())
+        self.assertEqual(self.report("t.pasta.run")["trace"]["events"], {"scope": 30})
+
+    def test_nowhere_to_write(self):
+        result = self.run_watched("sh", "-c", "echo out; exit 9", options=("-o", "no/such/folder/t.pasta"))
+        self.assertEqual((result.returncode, result.stdout), (9, b"out\n"))
+        self.assertIn(b"without a trace", result.stderr)
+        self.assertEqual(self.left(), [])
+
+    def test_no_room_is_counted(self):
+        result = self.run_watched(ANNOTATE, "ranges", "20000",
+                                  options=("-o", "t.pasta", "--spool-size", "100KiB"))
+        self.assertEqual(result.returncode, 0)
+        trace = self.report(codes=(3,))["trace"]
+        lost = sum(p["count"] for p in trace["quality"]["problems"] if p["reason"] == "dropped_by_collector")
+        self.assertEqual(trace["events"]["scope"] + lost, 40000)
+        self.assertEqual(trace["events"]["gap"], 1)
+
+    def test_a_limit_of_file_sizes_is_no_signal(self):
+        # The limit is the program's own; the watching program is not under it.
+        result = self.run_watched("bash", "-c", f"ulimit -f 128; '{ANNOTATE}' ranges 20000; echo $?")
+        self.assertEqual((result.returncode, result.stdout), (0, b"0\n"))
+        trace = self.report(codes=(3,))["trace"]
+        lost = sum(p["count"] for p in trace["quality"]["problems"] if p["reason"] == "dropped_by_collector")
+        self.assertGreater(lost, 0)
+        self.assertEqual(trace["events"]["scope"] + lost, 40000)
+
+    def test_a_full_disk(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(disk)], capture_output=True).returncode:
+            self.skipTest("mounting is not permitted")
+        try:
+            result = self.run_watched(ANNOTATE, "ranges", "100000", options=("-o", "disk/t.pasta"))
+            self.assertEqual(result.returncode, 0, result.stderr)
+        finally:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+
+    def test_many_short_processes(self):
+        count = int(os.environ.get("PASTA_PROCESSES", "200"))
+        self.run_watched("sh", "-c", f"i=0; while [ $i -lt {count} ]; do '{ANNOTATE}' ranges 1; i=$((i+1)); done")
+        self.assertEqual(self.report()["trace"]["events"], {"scope": 2 * count})
+
+    def test_multiprocessing(self):
+        script = ("import multiprocessing as m, sys\n"
+                  "def f(x): return x * x\n"
+                  "if __name__ == '__main__':\n"
+                  "  with m.get_context(sys.argv[1]).Pool(2) as p: print(sum(p.map(f, range(10))))\n")
+        (self.folder / "m.py").write_text(script)
+        for method in ("fork", "spawn"):
+            result = self.run_watched(sys.executable, "m.py", method, options=("-f", "-o", "t.pasta"))
+            self.assertEqual((result.returncode, result.stdout), (0, b"285\n"), result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
