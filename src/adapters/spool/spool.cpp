@@ -164,10 +164,13 @@ class Run final : public Adapter {
                              process == folder_.processes().end() ? 0 : process->second.process);
         });
       }
-      if (lane.dropped > 0 && reader.decoder->gap(lane.lane, lane.dropped, lane_end_ns, event)) {
+      if (lane.dropped == 0) continue;
+      // Who sees a gap counts what it has lost.
+      if (reader.decoder->gap(lane.lane, lane.dropped, lane_end_ns, event)) {
         fresh_.push_back(event);
+      } else {
+        problem(Reason::kDroppedByCollector, lane.dropped, lane.path);
       }
-      problem(Reason::kDroppedByCollector, lane.dropped, lane.path);
     }
     for (const auto& [number, process] : folder_.processes()) {
       const std::string where = fmt::format("process {}", process.process);
