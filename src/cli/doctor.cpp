@@ -14,23 +14,19 @@
 
 #include "base/temp_file.h"
 #include "base/units.h"
+#include "cli/check.h"
 #include "cli/config_file.h"
 #include "cli/console.h"
 #include "cli/json_object.h"
+#include "cli/live_adapters.h"
 #include "pasta/adapter.h"
 #include "report/text_layout.h"
 
 namespace pasta::cli {
 namespace {
 
-enum class State : std::uint8_t { kOk, kWarning, kMissing };
+using State = Found::State;
 constexpr std::array<std::string_view, 3> kStateNames = {"ok", "warning", "missing"};
-
-struct Found {
-  State state = State::kOk;
-  std::string detail;
-  std::string remedy = {};  // what to do, unless all is well
-};
 
 Found version() { return {.detail = std::string(kVersion)}; }
 
@@ -40,11 +36,6 @@ Found readers() {
     known.push_back(fmt::format("{} ({})", reader.info.name, reader.info.help));
   }
   return {.detail = fmt::format("{}", fmt::join(known, "; "))};
-}
-
-Found watching() {
-  return {State::kMissing, "watching programs: not in this version",
-          "record with the framework's own profiler and give its trace to pastaprof report"};
 }
 
 Found cores() {
@@ -111,13 +102,8 @@ struct Check {
   Found (*run)();
 };
 constexpr std::array kChecks = {
-    Check{"version", version},
-    Check{"formats", readers},
-    Check{"watching", watching},
-    Check{"cores", cores},
-    Check{"memory", memory},
-    Check{"scratch", scratch},
-    Check{"pasta.toml", settings_files},
+    Check{"version", version},   Check{"formats", readers}, Check{"cores", cores},
+    Check{"memory", memory},     Check{"scratch", scratch}, Check{"pasta.toml", settings_files},
     Check{"terminal", terminal},
 };
 
@@ -155,7 +141,10 @@ std::string as_json(const Check& check, const Found& found) {
 Result<int> run(const Settings& settings) {
   std::string text;
   std::vector<std::string> objects;
-  for (const Check& check : kChecks) {
+  std::vector<Check> checks(kChecks.begin(), kChecks.end());
+  for (const LiveAdapter& adapter : live_adapters())
+    checks.push_back({adapter.name, adapter.check});
+  for (const Check& check : checks) {
     const Found found = check.run();
     text += as_text(check, found);
     objects.push_back(as_json(check, found));

@@ -17,8 +17,10 @@
 #include "cli/analysis.h"
 #include "cli/child.h"
 #include "cli/console.h"
+#include "cli/live_adapters.h"
 #include "cli/options.h"
 #include "cli/run_folder.h"
+#include "trace/job_rank.h"
 #include "trace/pasta_writer.h"
 #include "trace/spool.h"
 
@@ -48,33 +50,20 @@ const OptionRow kReportRow = {"--report",
                               {},
                               false,
                               true};
+const OptionRow kAdapterRow = {"--adapter",
+                               "PASTA_ADAPTER",
+                               "NAME",
+                               "What to watch in the program (default: auto, all that there is); "
+                               "see pastaprof doctor",
+                               &Settings::adapters,
+                               {},
+                               true,
+                               false,
+                               live_adapter_names};
 const OptionRow kSpoolRow = {"--spool-size", "PASTA_SPOOL_SIZE", "SIZE",
                              "Disk that the run may use at most until its trace is written; what "
                              "finds no room is counted",
                              &Settings::spool};
-
-struct Rank {
-  std::int32_t rank = -1;
-  std::int32_t world_size = 0;
-};
-
-// What launchers of jobs set, in the order in which one may run inside the other.
-Rank rank_of_environment() {
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kLaunchers = {
-      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-       {"PMI_RANK", "PMI_SIZE"},
-       {"RANK", "WORLD_SIZE"},
-       {"SLURM_PROCID", "SLURM_NTASKS"}}};
-  for (const auto& [rank_name, size_name] : kLaunchers) {
-    const char* rank = std::getenv(rank_name);
-    const char* size = std::getenv(size_name);
-    if (rank == nullptr || size == nullptr) continue;
-    const auto known = number_of("rank", rank, 0);
-    const auto world = number_of("rank", size, 1);
-    if (known && world && *known < *world) return {*known, *world};
-  }
-  return {};
-}
 
 std::string host() {
   std::array<char, 256> name{};
@@ -82,7 +71,7 @@ std::string host() {
   return name.data();
 }
 
-Result<std::string> expand(const std::string& pattern, const Rank& rank) {
+Result<std::string> expand(const std::string& pattern, const trace::JobRank& rank) {
   std::string name;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') {
@@ -132,17 +121,6 @@ std::string free_name(const std::string& program) {
   }
 }
 
-// Beside the program where it is installed, and where it is built.
-std::optional<std::string> find_collector() {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"../" PASTA_LIBDIR, "../collect"}) {
-    const fs::path library = here / place / "libpastacollect.so";
-    if (fs::exists(library, error)) return fs::canonical(library, error).string();
-  }
-  return std::nullopt;
-}
-
 // All that watching takes. It may fail at any time, and the program goes on.
 class Watch {
  public:
@@ -165,10 +143,9 @@ class Watch {
 
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const {
     if (!folder_) return {};
-    const char* others = std::getenv("LD_PRELOAD");
-    const bool any = others != nullptr && *others != '\0';
-    return {{trace::spool::kFolderVariable, folder_->path()},
-            {"LD_PRELOAD", any ? fmt::format("{}:{}", collector_, others) : collector_}};
+    auto variables = environment_;
+    variables.emplace_back(trace::spool::kFolderVariable, folder_->path());
+    return variables;
   }
 
   void begins(pid_t program) {
@@ -213,7 +190,7 @@ class Watch {
 
  private:
   Status set_up(const Settings& settings, Analysis& analysis) {
-    const Rank rank = rank_of_environment();
+    const trace::JobRank rank = trace::job_rank_of_environment();
     if (settings.output == "-") {
       output_ = free_name(settings.operands[0]);
     } else {
@@ -232,7 +209,10 @@ class Watch {
     if (!collector) {
       return fail(ErrorCode::kIo, "libpastacollect.so is not where it was installed");
     }
-    collector_ = *collector;
+    auto environment = watch_environment(settings.adapters, *collector);
+    if (!environment) return tl::unexpected(std::move(environment).error());
+    environment_ = std::move(environment->variables);
+    for (const std::string& warning : environment->warnings) say(warning);
     auto writer = trace::make_pasta_writer(output_, {.overwrite = settings.force});
     if (!writer) return tl::unexpected(std::move(writer).error());
     auto folder = RunFolder::create(output_, limit, rank.rank, rank.world_size);
@@ -255,7 +235,7 @@ class Watch {
   }
 
   std::string output_;
-  std::string collector_;
+  std::vector<std::pair<std::string, std::string>> environment_;
   std::optional<RunFolder> folder_;
   std::atomic<bool> over_ = false;
   std::optional<Session> session_;
@@ -297,8 +277,8 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow, &kForceRow, &kToolRow, &kOptRow, &kPluginRow, &kReportRow, &kFormatRow,
-                &kTopRow, &kTimeUnitRow, &kWidthRow, &kSpoolRow},
+    .options = {&kTraceRow, &kForceRow, &kAdapterRow, &kToolRow, &kOptRow, &kPluginRow, &kReportRow,
+                &kFormatRow, &kTopRow, &kTimeUnitRow, &kWidthRow, &kSpoolRow},
     .run = run,
     .runs_program = true};
 

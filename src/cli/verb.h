@@ -31,6 +31,7 @@ struct Settings {
   std::vector<std::string> tools;
   std::vector<std::string> tool_options;  // [TOOL.]NAME=VALUE
   std::vector<std::string> plugins;       // files
+  std::vector<std::string> adapters;      // of run: what to watch
   std::vector<std::string> devices;
   std::vector<std::string> ranks;
   std::vector<std::string> labels;
@@ -42,10 +43,10 @@ struct Settings {
   std::string top = "30";
   std::string width;
   std::string memory = "256MiB";
-  std::string sort;    // COLUMN[:asc|desc]
-  std::string filter;  // a regular expression
-  std::string report = "-";     // of run: where its report goes; - is standard error
-  std::string spool = "2GiB";   // of run: what its folder may use at most
+  std::string sort;            // COLUMN[:asc|desc]
+  std::string filter;          // a regular expression
+  std::string report = "-";    // of run: where its report goes; - is standard error
+  std::string spool = "2GiB";  // of run: what its folder may use at most
   bool strict = false;
   bool force = false;
   bool quiet = false;

@@ -9,39 +9,13 @@
 #include <string_view>
 
 #include "pasta/pasta.h"
+#include "trace/job_rank.h"
 #include "trace/spool_writer.h"
 
 namespace pasta::collect {
 namespace {
 
 using trace::SpoolPush;
-
-std::int32_t number_of(const char* text) {
-  char* end = nullptr;
-  const long number = std::strtol(text, &end, 10);
-  const bool whole = end != text && *end == '\0' && number >= 0 && number <= 0x7fffffff;
-  return whole ? static_cast<std::int32_t>(number) : -1;
-}
-
-// What launchers of jobs tell the processes they start.
-trace::SpoolIdentity identity() {
-  struct Names {
-    const char* rank;
-    const char* world_size;
-  };
-  static constexpr Names kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                         {"PMI_RANK", "PMI_SIZE"},
-                                         {"RANK", "WORLD_SIZE"},
-                                         {"SLURM_PROCID", "SLURM_NTASKS"}};
-  for (const Names& names : kLaunchers) {
-    const char* rank = std::getenv(names.rank);
-    const char* size = std::getenv(names.world_size);
-    if (rank == nullptr || size == nullptr) continue;
-    const trace::SpoolIdentity known{number_of(rank), number_of(size)};
-    if (known.rank >= 0 && known.world_size > known.rank) return known;
-  }
-  return {};
-}
 
 std::uint64_t begin(const char* name, std::size_t bytes) noexcept {
   SpoolPush push;
@@ -100,7 +74,7 @@ void on_end(int status, void*) { trace::leave_run(status); }
 bool join() noexcept {
   if (trace::in_run()) return true;
   const char* folder = std::getenv(trace::spool::kFolderVariable);
-  if (folder == nullptr || !trace::join_run(folder, identity())) return false;
+  if (folder == nullptr || !trace::join_run(folder, trace::job_rank_of_environment())) return false;
   pthread_atfork(nullptr, nullptr, trace::after_fork);
   on_exit(on_end, nullptr);
   return true;

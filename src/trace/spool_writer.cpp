@@ -113,7 +113,7 @@ struct Run {
   RunPage* page = nullptr;
   ProcessPage* process = nullptr;
   std::uint32_t process_number = 0;
-  SpoolIdentity identity;
+  JobRank rank;
   pthread_key_t key = 0;
   bool key_made = false;
   std::atomic<SpoolThread*> threads = nullptr;
@@ -506,8 +506,8 @@ bool make_process(bool forked) {
   page->version = kVersion;
   page->process = getpid();
   page->parent = getppid();
-  page->rank = g_run.identity.rank;
-  page->world_size = g_run.identity.world_size;
+  page->rank = g_run.rank.rank;
+  page->world_size = g_run.rank.world_size;
   page->forked = forked ? 1 : 0;
   page->started_ticks = started_ticks();
   page->start_ns = spool_now_ns();
@@ -542,12 +542,12 @@ std::int64_t spool_now_ns() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-bool join_run(const char* folder, const SpoolIdentity& identity) noexcept {
+bool join_run(const char* folder, const JobRank& rank) noexcept {
   const KeptErrno kept;
   if (g_joined.load(std::memory_order_relaxed)) return true;
   if (folder == nullptr || std::strlen(folder) >= sizeof g_run.folder) return false;
   append(g_run.folder, folder);
-  g_run.identity = identity;
+  g_run.rank = rank;
   char path[PATH_MAX];
   append(append(append(path, folder), "/"), kRunFile);
   {

@@ -30,21 +30,16 @@
 
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
+#include "trace/job_rank.h"
 #include "trace/spool.h"
 
 namespace pasta::trace {
 
 struct SpoolThread;
 
-// What a process says of itself.
-struct SpoolIdentity {
-  std::int32_t rank = -1;
-  std::int32_t world_size = 0;
-};
-
 // Joins the run that lives in `folder`. Once in a process, before its first push; false when the
 // folder is not there or cannot be written: then everything here does nothing.
-bool join_run(const char* folder, const SpoolIdentity& identity) noexcept;
+bool join_run(const char* folder, const JobRank& rank) noexcept;
 // Whether join_run() has succeeded.
 bool in_run() noexcept;
 // In the child after fork(), which gets files of its own; ranges that were open go on in it from

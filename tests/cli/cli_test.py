@@ -101,7 +101,7 @@ class WholeProgram(CommandLine):
         out, err = self.run_it("--help")
         self.assertEqual(err, "")
         verbs = re.findall(r"^  ([a-z]+) ", out, re.MULTILINE)
-        self.assertEqual(verbs, ["report", "tools", "dump", "check", "export", "merge", "join", "doctor"])
+        self.assertEqual(verbs, ["run", "report", "tools", "dump", "check", "export", "merge", "join", "doctor"])
         self.assertEqual(self.run_it("-h")[0], out)
         version = self.run_it("--version")[0]
         self.assertRegex(version, r"\Apastaprof \d+\.\d+\.\d+ \([0-9a-f]{12}|unknown commit\)\n\Z")
@@ -125,7 +125,7 @@ class WholeProgram(CommandLine):
             self.assertIn(f"did you mean {wanted}?", err)
 
     def test_what_is_far_from_all_names_gets_the_list(self):
-        self.assertIn("the verbs are report, tools, dump, check, export", self.run_it("xyzzyxyzzy", code=WRONG_USAGE)[1])
+        self.assertIn("the verbs are run, report, tools, dump, check, export", self.run_it("xyzzyxyzzy", code=WRONG_USAGE)[1])
         self.assertIn("summary, kernels", self.run_it("tools", "xyzzyxyzzy", code=WRONG_USAGE)[1])
 
     def test_a_file_in_place_of_a_verb(self):

@@ -1,0 +1,86 @@
+#include "cli/live_adapters.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/console.h"
+
+namespace pasta::cli {
+namespace {
+
+constexpr const char* kPreload = "LD_PRELOAD";
+
+Found annotations() {
+  const auto collector = find_collector();
+  if (collector) return {.detail = *collector};
+  return {Found::State::kMissing, "libpastacollect.so is not where it was installed",
+          "install pastaprof again"};
+}
+
+constexpr std::array kLiveAdapters = {
+    LiveAdapter{"annotations", "what programs say by pasta.h", nullptr, false, annotations},
+};
+
+// The value that `variable` is to have; none when it is taken.
+std::optional<std::string> joined(const char* variable, bool list, bool before,
+                                  const std::string& library) {
+  const char* others = std::getenv(variable);
+  if (others == nullptr || *others == '\0') return library;
+  if (!list) return std::nullopt;
+  return before ? fmt::format("{}:{}", library, others) : fmt::format("{}:{}", others, library);
+}
+
+}  // namespace
+
+std::span<const LiveAdapter> live_adapters() { return kLiveAdapters; }
+
+std::vector<std::string_view> live_adapter_names() {
+  std::vector<std::string_view> names = {"auto"};
+  for (const LiveAdapter& adapter : kLiveAdapters) names.push_back(adapter.name);
+  return names;
+}
+
+std::optional<std::string> find_collector() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"../" PASTA_LIBDIR, "../collect"}) {
+    const fs::path library = here / place / "libpastacollect.so";
+    if (fs::exists(library, error)) return fs::canonical(library, error).string();
+  }
+  return std::nullopt;
+}
+
+Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
+                                           const std::string& collector) {
+  const bool all = names.empty() || (names.size() == 1 && names[0] == "auto");
+  for (const std::string& name : names) {
+    const auto known = live_adapter_names();
+    if (all || std::find(known.begin() + 1, known.end(), name) != known.end()) continue;
+    return fail(ErrorCode::kUsage, fmt::format("--adapter: there is no adapter \"{}\"; give {}",
+                                               name, fmt::join(known, ", ")));
+  }
+  WatchEnvironment result;
+  // Ours is first, so that it is asked before others about what it shares with them.
+  result.variables.emplace_back(kPreload, *joined(kPreload, true, true, collector));
+  for (const LiveAdapter& adapter : kLiveAdapters) {
+    if (adapter.variable == nullptr) continue;
+    if (!all && std::find(names.begin(), names.end(), adapter.name) == names.end()) continue;
+    auto value = joined(adapter.variable, adapter.list, false, collector);
+    if (value) {
+      result.variables.emplace_back(adapter.variable, std::move(*value));
+    } else {
+      result.warnings.push_back(fmt::format("{} is not watched: {} is set already, to {}",
+                                            adapter.name, adapter.variable,
+                                            std::getenv(adapter.variable)));
+    }
+  }
+  return result;
+}
+
+}  // namespace pasta::cli

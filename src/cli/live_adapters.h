@@ -1,0 +1,46 @@
+// The adapters that `run` can put into a program. All live in the collector, one library with an
+// entry point for each vendor's runtime; a variable of the environment makes that runtime load it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/check.h"
+#include "pasta/result.h"
+
+namespace pasta::cli {
+
+struct LiveAdapter {
+  std::string_view name;
+  std::string_view help;
+  // What makes the vendor's runtime load the collector. None: LD_PRELOAD is enough.
+  const char* variable;
+  // Whether the variable holds several libraries, separated by ':'. One that does not, and is set
+  // already, is the user's: the adapter stays out, and that is said.
+  bool list;
+  // What it can do on this machine, for `doctor`.
+  Found (*check)();
+};
+
+std::span<const LiveAdapter> live_adapters();
+// For the completion of shells.
+std::vector<std::string_view> live_adapter_names();
+
+// The library that goes into programs: beside this program where it is installed, and where it is
+// built.
+std::optional<std::string> find_collector();
+
+// Variables for the environment of a program that is to be watched.
+struct WatchEnvironment {
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> warnings;  // adapters that stay out, and why
+};
+// `names` are of adapters, or only "auto"; kUsage for one that there is not.
+Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
+                                           const std::string& collector);
+
+}  // namespace pasta::cli
