@@ -78,8 +78,8 @@ void for_each_node(const SuffixArray& index, Visit&& visit) {
   const auto lcp = index.lcp();
   const std::uint32_t* ranks = index.text().ranks().data();
   const std::uint32_t size = index.size();
-  LargeVector<Repeat> open;
-  open.push_back({});  // the root, never closed
+  Pile<Repeat> open;
+  open.push({});  // the root, never closed
   std::uint32_t left = size == 0 ? 0 : detail::left_of(index, positions[0]);
   std::uint32_t changed = 0;  // last row whose left symbol is not that of the row before
   for (std::uint32_t row = 1; row <= size; ++row) {
@@ -88,7 +88,7 @@ void for_each_node(const SuffixArray& index, Visit&& visit) {
     Repeat node{shared, row - 1, 0, before, before};
     while (shared < open.back().length) {
       Repeat closed = open.back();
-      open.pop_back();
+      open.pop();
       closed.last_row = row - 1;
       closed.leftmost = std::min(closed.leftmost, node.leftmost);
       closed.rightmost = std::max(closed.rightmost, node.rightmost);
@@ -98,7 +98,7 @@ void for_each_node(const SuffixArray& index, Visit&& visit) {
       node.rightmost = closed.rightmost;
     }
     if (shared > open.back().length) {
-      open.push_back(node);
+      open.push(node);
     } else {
       open.back().leftmost = std::min(open.back().leftmost, node.leftmost);
       open.back().rightmost = std::max(open.back().rightmost, node.rightmost);

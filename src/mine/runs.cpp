@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "mine/by_position.h"
 #include "mine/common_prefix.h"
 
 namespace pasta::mine {
 namespace {
-
-constexpr std::uint32_t kAhead = 32;
 
 // So many symbols are compared one by one before the index is asked.
 constexpr std::uint32_t kCompared = 64;
@@ -23,49 +23,53 @@ struct Stretch {
 class Finder {
  public:
   explicit Finder(const SuffixArray& index)
-      : index_(index),
-        text_(index.text().ranks()),
-        order_(text_.size()),
-        smaller_(text_.size()),
-        greater_(text_.size()),
-        seen_(text_.size()) {
+      : index_(index), text_(index.text().ranks()), order_(text_.size()), seen_(text_.size()) {
     const auto positions = index.positions();
-    for (std::uint32_t row = 0; row < size(); ++row) {
-      if (row + kAhead < size()) __builtin_prefetch(&order_[positions[row + kAhead]], 1);
-      order_[positions[row]] = row;
-    }
+    ByPosition rows(size());
+    for (std::uint32_t row = 0; row < size(); ++row) rows.put(positions[row], row);
+    rows.for_each_block([&](std::uint32_t first, std::span<std::uint32_t> block) {
+      std::ranges::copy(block, order_.begin() + first);
+    });
   }
 
   std::vector<Run> find() {
     for (std::uint32_t at = size(); at-- > 0;) {
-      std::uint32_t next = at + 1;
-      while (next < size() && order_[next] > order_[at]) next = smaller_[next];
-      smaller_[at] = next;
-      if (next < size()) consider(at, next);
-      next = at + 1;
-      while (next < size() && order_[next] < order_[at]) next = greater_[next];
-      greater_[at] = next;
-      if (next < size()) consider(at, next);
+      const Suffix here{at, order_[at]};
+      while (!smaller_.empty() && smaller_.back().row > here.row) smaller_.pop();
+      if (!smaller_.empty()) consider(at, smaller_.back().position);
+      smaller_.push(here);
+      while (!greater_.empty() && greater_.back().row < here.row) greater_.pop();
+      if (!greater_.empty()) consider(at, greater_.back().position);
+      greater_.push(here);
     }
     return sorted();
   }
 
  private:
+  struct Suffix {
+    std::uint32_t position;
+    std::uint32_t row;
+  };
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(text_.size()); }
 
   // By counting the runs that begin at each position; few begin at the same one.
   std::vector<Run> sorted() {
-    auto& place = smaller_;  // not needed any more
-    std::fill(place.begin(), place.end(), 0);
-    for (const Run& run : runs_) ++place[run.begin];
+    auto& place = order_;  // not needed any more
+    std::ranges::fill(place, 0);
+    runs_.for_each([&](const Run& run) { ++place[run.begin]; });
     std::uint32_t sum = 0;
     for (std::uint32_t& begin : place) sum += std::exchange(begin, sum);
-    std::vector<Run> result(runs_.size());
-    for (const Run& run : runs_) result[place[run.begin]++] = run;
+    std::vector<Run> result;
+    result.reserve(runs_.size());
+    ask_for_huge_pages(result.data(), runs_.size() * sizeof(Run));
+    result.resize(runs_.size());
+    runs_.for_each([&](const Run& run) { result[place[run.begin]++] = run; });
     for (auto first = result.begin(); first != result.end();) {
       auto last = first + 1;
       while (last != result.end() && last->begin == first->begin) ++last;
-      std::sort(first, last, [](const Run& a, const Run& b) { return a.period < b.period; });
+      if (last - first > 1) {
+        std::sort(first, last, [](const Run& a, const Run& b) { return a.period < b.period; });
+      }
       first = last;
     }
     result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -84,7 +88,7 @@ class Finder {
     const std::uint32_t begin = at - before;
     const std::uint32_t end = next + after;
     seen = {begin, end};
-    runs_.push_back({begin, end, period});
+    runs_.push({begin, end, period});
   }
 
   // How many symbols from a and b > a on agree.
@@ -132,10 +136,10 @@ class Finder {
   Symbols text_;
   std::optional<RangeMinimum> minimum_;  // few texts need it
   LargeVector<std::uint32_t> order_;     // row of each suffix
-  LargeVector<std::uint32_t> smaller_;
-  LargeVector<std::uint32_t> greater_;
-  LargeVector<Stretch> seen_;  // by period, the last run that was found
-  std::vector<Run> runs_;
+  Pile<Suffix> smaller_;                 // those after a position to which none between is smaller
+  Pile<Suffix> greater_;
+  ZeroTable<Stretch> seen_;  // by period, the last run that was found
+  Pile<Run> runs_;
 };
 
 }  // namespace

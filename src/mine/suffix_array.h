@@ -16,7 +16,7 @@ namespace pasta::mine {
 
 class SuffixArray {
  public:
-  // Linear time. 16 bytes a symbol while building, the text included, and 8 bytes a distinct
+  // Linear time. 20 bytes a symbol while building, the text included, and 8 bytes a distinct
   // symbol; 12 bytes a symbol afterwards. Suffixes are sorted by induction (Nong, Zhang, Chan,
   // "Linear suffix array construction by almost pure induced-sorting", 2009), the shared prefixes
   // found in the order of the text (Karkkainen, Manzini, Puglisi, "Permuted longest-common-prefix
