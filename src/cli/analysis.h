@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,21 +15,29 @@ namespace pasta::cli {
 
 extern const OptionRow kToolRow, kOptRow;
 
+// A tool that runs when the user names none.
+struct UsualTool;
+
 class Analysis {
  public:
-  // The tools that the settings name, or `defaults` and those of plug-ins, with their options.
+  // The tools that the settings name, or the usual ones and those of plug-ins, with their options.
   // kUsage, saying what would be right.
-  static Result<Analysis> make(const Settings& settings,
-                               std::span<const std::string_view> defaults);
-  // Once. Of the defaults, those that no source can serve are left out, and it is said. This must
+  static Result<Analysis> make(const Settings& settings);
+  // Once. Of the usual ones, those that no source can serve are left out, and it is said. This must
   // outlive the session.
   void add_to(Session& session, KindSet provided);
+  // Takes the reports of usual tools away that have nothing to say of this trace.
+  void keep_telling(Document& document) const;
 
  private:
-  Analysis(plugins::ToolList known, bool by_name) : known_(std::move(known)), by_name_(by_name) {}
+  struct Chosen {
+    const ToolEntry* entry;
+    const UsualTool* usual;  // none: it was asked for
+    std::unique_ptr<Tool> tool;
+  };
+  explicit Analysis(plugins::ToolList known) : known_(std::move(known)) {}
   plugins::ToolList known_;
-  bool by_name_;
-  std::vector<std::pair<const ToolEntry*, std::unique_ptr<Tool>>> tools_;
+  std::vector<Chosen> tools_;
 };
 
 }  // namespace pasta::cli

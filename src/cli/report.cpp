@@ -1,7 +1,4 @@
 // pastaprof report: tools over traces.
-#include <array>
-#include <string_view>
-
 #include "cli/analysis.h"
 #include "cli/console.h"
 #include "cli/options.h"
@@ -11,9 +8,6 @@
 namespace pasta::cli {
 namespace {
 
-// Where the time went, why devices were idle, and which kernels took it.
-constexpr std::array<std::string_view, 3> kDefaultTools = {"summary", "idle", "kernels"};
-
 const OptionRow kSortRow = {"--sort", "PASTA_SORT", "COLUMN[:asc|desc]",
                             "Order of rows of the tables that have this column", &Settings::sort};
 const OptionRow kFilterRow = {"--filter", "PASTA_FILTER", "REGEX",
@@ -22,7 +16,7 @@ const OptionRow kFilterRow = {"--filter", "PASTA_FILTER", "REGEX",
                               &Settings::filter};
 
 Result<int> run(const Settings& settings) {
-  auto analysis = Analysis::make(settings, kDefaultTools);
+  auto analysis = Analysis::make(settings);
   if (!analysis) return tl::unexpected(std::move(analysis).error());
   const auto shape = report::Shape::make(settings.sort, settings.filter);
   if (!shape) return tl::unexpected(shape.error());
@@ -35,6 +29,7 @@ Result<int> run(const Settings& settings) {
   analysis->add_to(session, reading->provided);
   auto document = read_all(*reading, settings, false);
   if (!document) return tl::unexpected(std::move(document).error());
+  analysis->keep_telling(*document);
   PASTA_TRY(shape->apply(*document));
   // Which is told in all formats but this.
   if (settings.format == "csv" && !settings.filter.empty()) say("only " + document->trace.filter);

@@ -29,7 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> kDefaultTools = {"summary", "operators", "kernels"};
 constexpr int kInterrupted = 128 + SIGINT;
 
 const OptionRow kTraceRow = {"-o,--output",
@@ -164,7 +163,7 @@ class Watch {
     if (folder_) folder_->remove();
   }
 
-  void finish(const Child::Exit& exit, Destination& destination) {
+  void finish(const Child::Exit& exit, const Analysis& analysis, Destination& destination) {
     if (!folder_) return;
     if (!exit.left) folder_->ends(exit.wait_status);
     over_ = true;
@@ -178,6 +177,7 @@ class Watch {
       if (!document) {
         give_up(document.error());
       } else {
+        analysis.keep_telling(*document);
         if (Status written = destination.write(*document); !written) say(written.error().message);
         say(fmt::format("the trace is {}", output_));
         folder_->remove();
@@ -246,7 +246,7 @@ Result<int> run(const Settings& settings) {
     return fail(ErrorCode::kUsage,
                 "run: which program? such as: pastaprof run -- python3 train.py");
   }
-  auto analysis = Analysis::make(settings, kDefaultTools);
+  auto analysis = Analysis::make(settings);
   if (!analysis) return tl::unexpected(std::move(analysis).error());
   Settings of_report = settings;
   of_report.output = settings.report;
@@ -262,7 +262,7 @@ Result<int> run(const Settings& settings) {
   }
   (*watch)->begins(child->id());
   const Child::Exit exit = child->wait([&] { (*watch)->pump(); });
-  (*watch)->finish(exit, *destination);
+  (*watch)->finish(exit, *analysis, *destination);
   if (exit.left) return kInterrupted;
   return WIFEXITED(exit.wait_status) ? WEXITSTATUS(exit.wait_status)
                                      : 128 + WTERMSIG(exit.wait_status);

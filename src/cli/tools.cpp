@@ -28,13 +28,16 @@ std::vector<std::string_view> kinds_of(const ToolEntry& entry) {
   return kinds;
 }
 
+std::string needs_of(const ToolEntry& entry) {
+  return entry.needs.empty() ? "nothing" : fmt::format("{}", fmt::join(kinds_of(entry), ", "));
+}
+
 std::string as_line(const ToolEntry& entry) {
   return fmt::format("{:<12} {}\n", entry.name, entry.help);
 }
 
 std::string as_page(const ToolEntry& entry) {
-  std::string page = fmt::format("{}: {}\n\nneeds: {}\n", entry.name, entry.help,
-                                 fmt::join(kinds_of(entry), ", "));
+  std::string page = fmt::format("{}: {}\n\nneeds: {}\n", entry.name, entry.help, needs_of(entry));
   if (entry.options.empty()) return page + "options: none\n";
   page += "options, as --opt NAME=VALUE:\n";
   for (const OptionInfo& option : entry.options) {
@@ -73,8 +76,8 @@ bool is_builtin(const ToolEntry& entry) {
 // Of docs/tools.md.
 std::string as_section(const ToolEntry& entry) {
   std::string section = fmt::format(
-      "\n## {}\n\nSays {}.\n\nNeeds events of kind {}.{}\n", entry.name, entry.help,
-      fmt::join(kinds_of(entry), ", "),
+      "\n## {}\n\nSays {}.\n\nNeeds {}{}.{}\n", entry.name, entry.help,
+      entry.needs.empty() ? "" : "events of kind ", needs_of(entry),
       is_builtin(entry) ? fmt::format(" [All about it](../src/tools/{}/tool.md).", entry.name)
                         : "");
   if (entry.options.empty()) return section;

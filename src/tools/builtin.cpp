@@ -9,14 +9,16 @@
 #include "tools/operators/operators.h"
 #include "tools/overlap/overlap.h"
 #include "tools/patterns/patterns.h"
+#include "tools/processes/processes.h"
 #include "tools/summary/summary.h"
 
 namespace pasta {
 
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
-      tools::kSummary,  tools::kKernels, tools::kOperators,  tools::kOverlap,  tools::kIdle,
-      tools::kLaunches, tools::kMemory,  tools::kIterations, tools::kPatterns, tools::kDiagnose,
+      tools::kSummary,  tools::kKernels,   tools::kOperators, tools::kOverlap,
+      tools::kIdle,     tools::kLaunches,  tools::kMemory,    tools::kIterations,
+      tools::kPatterns, tools::kProcesses, tools::kDiagnose,
   };
   return kTools;
 }

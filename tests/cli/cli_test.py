@@ -179,7 +179,7 @@ class Report(CommandLine):
         for option, wanted in [("group=fruit", "one of name, short, class, operator"),
                                ("fruit=1", "kernels.group"), ("kernels.fruit=1", "its options are"),
                                ("group", "[TOOL.]NAME=VALUE"), ("=x", "[TOOL.]NAME=VALUE"),
-                               ("memory.group=name", "the tools are summary, idle, kernels")]:
+                               ("memory.group=name", "the tools are processes, summary, idle, kernels, operators")]:
             out, err = self.run_it("report", self.trace, "--opt", option, code=WRONG_USAGE)
             self.assertIn(wanted, err)
             self.assertEqual(out, "")

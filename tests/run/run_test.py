@@ -122,10 +122,43 @@ class Run(unittest.TestCase):
             result = self.run_watched(ANNOTATE, "threads", "8",
                                       options=("-f", "-o", "t.pasta", "--report", "r", *options))
             self.assertEqual(result.returncode, 0, result.stderr)
-            stored = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "summary,operators,kernels", *options],
+            stored = subprocess.run([PROGRAM, "report", "t.pasta", *options],
                                     cwd=self.folder, capture_output=True, check=True)
             self.assertEqual((self.folder / "r").read_bytes(), stored.stdout)
             (self.folder / "r").unlink()
+
+    def tool(self, name, trace="t.pasta", codes=(0, 3)):
+        """The first table of a tool as [{column: cell}]."""
+        result = subprocess.run([PROGRAM, "report", trace, "--format", "json", "--tool", name], cwd=self.folder,
+                                capture_output=True, check=False)
+        self.assertIn(result.returncode, codes, result.stderr.decode())
+        parts = json.loads(result.stdout)["reports"][0]["parts"]
+        table = next(part for part in parts if part["type"] == "table")
+        return [dict(zip((c["name"] for c in table["columns"]), row)) for row in table["rows"]]
+
+    def reports(self, trace="t.pasta"):
+        return [report["tool"] for report in self.report(trace, codes=(0, 3))["reports"]]
+
+    def test_processes(self):
+        self.run_watched("sh", "-c", f"'{ANNOTATE}' fork 2; '{ANNOTATE}' segfault; exit 3")
+        rows = self.tool("processes")
+        names = [row["process"] for row in rows]
+        self.assertEqual(names, ["sh", "  run_annotate", "    run_annotate", "    run_annotate", "  run_annotate"])
+        self.assertEqual([row["ended"] for row in rows], ["exit 3", "exit 0", "exit 0", "exit 1", "no exit seen"])
+        self.assertEqual([row["events"] for row in rows], [0, 1, 7, 7, 1])
+        for row, parent in zip(rows[1:], (0, 1, 1, 0)):
+            self.assertEqual(row["parent"], rows[parent]["pid"])
+            self.assertGreaterEqual(row["start"], rows[parent]["start"])
+        self.assertEqual(rows[1]["command"], f"{ANNOTATE} fork 2")
+        self.assertEqual({row["devices"] for row in rows}, {"none"})
+
+    def test_usual_tools_have_something_to_say(self):
+        self.run_watched(ANNOTATE, "ranges", "1")
+        self.assertEqual(self.reports(), ["operators"])
+        self.run_watched("sh", "-c", f"'{ANNOTATE}' ranges 1; :", options=("-f", "-o", "t.pasta"))
+        self.assertEqual(self.reports(), ["processes", "operators"])
+        self.run_watched("true", options=("-f", "-o", "t.pasta"))
+        self.assertEqual(self.reports(), ["summary"], "which says that there is nothing")
 
     def test_killed_at_any_time(self):
         seed = random.randrange(1 << 32)

@@ -193,29 +193,40 @@ class Run final : public Adapter {
   // As facts, because a trace has no table for it: read by tool `processes`.
   void tell_processes() {
     const SpoolRun& run = folder_.run();
-    std::map<std::uint32_t, const SpoolProcess*> last;  // image by process
+    // Of a process that ran several images, the last is what it was; it began with the first.
+    struct Images {
+      const SpoolProcess* last = nullptr;
+      std::int64_t start_ns = 0;
+    };
+    std::map<std::uint32_t, Images> images;  // by process
     for (const auto& [number, process] : folder_.processes()) {
-      last[processes_[number].value] = &process;
+      Images& known = images[processes_[number].value];
+      known.start_ns =
+          known.last == nullptr ? process.start_ns : std::min(known.start_ns, process.start_ns);
+      known.last = &process;
     }
-    for (const auto& [id, process] : last) {
-      const bool program = process->process == run.program;
-      std::string how = process->alive        ? "still running"
-                        : program && run.over ? ended(run.wait_status)
-                        : process->exited     ? fmt::format("exit {}", process->status & 0xff)
-                                              : "no exit seen";
-      if (process->alive && program && run.over) how = ended(run.wait_status);
+    for (const auto& [id, image] : images) {
+      const SpoolProcess& process = *image.last;
       const std::string_view native =
           dictionary_->text(dictionary_->process(ProcessId{id}).native_text);
-      const std::string key = native.empty() ? fmt::format("process {}", process->process)
-                                             : fmt::format("process {}", native);
-      dictionary_->fact(key + " parent", fmt::format("{}", process->parent));
-      dictionary_->fact(key + " command", process->command);
-      dictionary_->fact(key + " ended", how);
-      dictionary_->fact(key + " started_ns", fmt::format("{}", process->start_ns - run.start_ns));
-      if (process->exited || (program && run.over)) {
-        dictionary_->fact(
-            key + " ended_ns",
-            fmt::format("{}", (process->exited ? process->end_ns : run.end_ns) - run.start_ns));
+      const bool ended_program = native.empty() && process.process == run.program && run.over;
+      const std::string key = fmt::format(
+          "process {} on {} ",
+          native.empty() ? fmt::to_string(process.process) : std::string(native), run.host);
+      const std::string how = ended_program    ? ended(run.wait_status)
+                              : process.alive  ? "still running"
+                              : process.exited ? fmt::format("exit {}", process.status & 0xff)
+                                               : "no exit seen";
+      const auto fact = [&](const char* what, const std::string& value) {
+        dictionary_->fact(key + what, value);
+      };
+      fact("parent", fmt::to_string(process.parent));
+      fact("command", process.command);
+      fact("ended", how);
+      fact("started_ns", fmt::to_string(image.start_ns + run.epoch_ns));
+      if (process.exited || ended_program) {
+        fact("ended_ns",
+             fmt::to_string((process.exited ? process.end_ns : run.end_ns) + run.epoch_ns));
       }
     }
   }
