@@ -18,6 +18,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kMagic = "SQLite format 3\0"sv;
+constexpr std::string_view kOnRow = "pasta_row";
 constexpr std::string_view kJournalMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
 bool equal_names(std::string_view a, std::string_view b) {
@@ -115,30 +116,69 @@ struct Database::Impl {
   std::string damage;
   sqlite3* handle = nullptr;
   std::vector<Table> tables;
+  Statement::Scan* scan = nullptr;  // the one that runs
+};
+
+// A scan is `SELECT ... WHERE pasta_row(columns)`: SQLite calls the function for each row, and
+// gives back only those for which it is true, at which the scan pauses.
+struct Statement::Scan {
+  Statement& rows;
+  const Take& take;
+  std::size_t left;
+
+  static void on_row(sqlite3_context* context, int, sqlite3_value** values) {
+    Scan& scan = **static_cast<Scan**>(sqlite3_user_data(context));
+    ++scan.rows.rows_;
+    scan.rows.take_cells(values + 1);
+    const bool more = scan.take(scan.rows);
+    if (!more || --scan.left == 0) sqlite3_result_int(context, 1);
+  }
 };
 
 // --- statement
 
+namespace {
+
+// SQLite counts them in another order.
+Type type_of(sqlite3_value* value) {
+  static_assert(SQLITE_INTEGER == 1 && SQLITE_FLOAT == 2 && SQLITE_TEXT == 3 && SQLITE_BLOB == 4 &&
+                SQLITE_NULL == 5);
+  const int type = sqlite3_value_type(value);
+  return type == SQLITE_NULL ? Type::kNull : static_cast<Type>(type);
+}
+
+}  // namespace
+
 Statement::Statement(Statement&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)),
-      present_(std::move(other.present_)),
-      where_(std::move(other.where_)),
-      rows_(other.rows_) {}
+    : Row(std::move(other)),
+      handle_(std::exchange(other.handle_, nullptr)),
+      scan_(other.scan_),
+      columns_(std::move(other.columns_)),
+      where_(std::move(other.where_)) {}
 
 Statement& Statement::operator=(Statement&& other) noexcept {
+  std::swap(static_cast<Row&>(*this), static_cast<Row&>(other));
   std::swap(handle_, other.handle_);
-  std::swap(present_, other.present_);
+  std::swap(scan_, other.scan_);
+  std::swap(columns_, other.columns_);
   std::swap(where_, other.where_);
-  std::swap(rows_, other.rows_);
   return *this;
 }
 
 Statement::~Statement() { sqlite3_finalize(handle_); }
 
-Result<bool> Statement::step() {
+void Statement::take_cells(sqlite3_value* const* values) {
+  values_ = values;
+  for (Cell& cell : cells_) {
+    sqlite3_value* const value = *values++;
+    cell.type = type_of(value);
+    if (cell.type == Type::kInteger) cell.integer = sqlite3_value_int64(value);
+  }
+}
+
+Result<bool> Statement::advance() {
   switch (sqlite3_step(handle_)) {
     case SQLITE_ROW:
-      ++rows_;
       return true;
     case SQLITE_DONE:
       return false;
@@ -149,59 +189,52 @@ Result<bool> Statement::step() {
   }
 }
 
+Result<bool> Statement::step() {
+  auto more = advance();
+  if (!more || !*more) return more;
+  ++rows_;
+  // A value may be used like this only because the connection has no lock: nobody else can change
+  // it.
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns_[i] = sqlite3_column_value(handle_, static_cast<int>(i));
+  }
+  take_cells(columns_.data());
+  return true;
+}
+
+Result<bool> Statement::each(std::size_t limit, const Take& take) {
+  if (limit == 0) return true;
+  if (scan_ != nullptr) {
+    Scan scan{*this, take, limit};
+    Scan* const outer = std::exchange(*scan_, &scan);
+    auto more = advance();
+    *scan_ = outer;
+    return more;
+  }
+  for (; limit != 0; --limit) {
+    auto more = step();
+    if (!more || !*more) return more;
+    if (!take(*this)) break;
+  }
+  return true;
+}
+
 void Statement::restart(std::int64_t value) {
   sqlite3_reset(handle_);
   sqlite3_bind_int64(handle_, 1, value);
   rows_ = 0;
 }
 
-// A value may be used like this only because the connection has no lock: nobody else can change it.
-sqlite3_value* Statement::value(int column) const { return sqlite3_column_value(handle_, column); }
-
-namespace {
-
-Type type_of(sqlite3_value* value) {
-  switch (sqlite3_value_type(value)) {
-    case SQLITE_INTEGER:
-      return Type::kInteger;
-    case SQLITE_FLOAT:
-      return Type::kReal;
-    case SQLITE_TEXT:
-      return Type::kText;
-    case SQLITE_BLOB:
-      return Type::kBlob;
-    default:
-      return Type::kNull;
-  }
-}
-
-}  // namespace
-
-Statement::Cell Statement::cell(int column) const {
-  if (!has(column)) return {};
-  sqlite3_value* const from = value(column);
-  const Type type = type_of(from);
-  return {type, type == Type::kInteger ? sqlite3_value_int64(from) : 0};
-}
-
-Type Statement::type(int column) const {
-  return has(column) ? type_of(value(column)) : Type::kNull;
-}
-
-std::optional<std::int64_t> Statement::integer(int column) const {
-  if (!has(column)) return std::nullopt;
-  sqlite3_value* const from = value(column);
-  switch (sqlite3_value_type(from)) {
-    case SQLITE_INTEGER:
-      return sqlite3_value_int64(from);
-    case SQLITE_FLOAT: {
-      const double real = sqlite3_value_double(from);
+std::optional<std::int64_t> Row::whole_number(int column) const {
+  switch (type(column)) {
+    case Type::kReal: {
+      const double real = sqlite3_value_double(values_[column]);
       if (!(real >= -0x1p63 && real < 0x1p63)) return std::nullopt;
       const auto whole = static_cast<std::int64_t>(real);
       if (static_cast<double>(whole) != real) return std::nullopt;
       return whole;
     }
-    case SQLITE_TEXT: {
+    case Type::kText: {
       std::int64_t whole = 0;
       if (parse_decimal(text(column), 0, whole) != DecimalStatus::kExact) return std::nullopt;
       return whole;
@@ -211,14 +244,12 @@ std::optional<std::int64_t> Statement::integer(int column) const {
   }
 }
 
-std::optional<double> Statement::real(int column) const {
-  if (!has(column)) return std::nullopt;
-  sqlite3_value* const from = value(column);
-  switch (sqlite3_value_type(from)) {
-    case SQLITE_INTEGER:
-    case SQLITE_FLOAT:
-      return sqlite3_value_double(from);
-    case SQLITE_TEXT: {
+std::optional<double> Row::real(int column) const {
+  switch (type(column)) {
+    case Type::kInteger:
+    case Type::kReal:
+      return sqlite3_value_double(values_[column]);
+    case Type::kText: {
       double number = 0;
       if (!parse_double(text(column), number)) return std::nullopt;
       return number;
@@ -228,13 +259,11 @@ std::optional<double> Statement::real(int column) const {
   }
 }
 
-std::string_view Statement::text(int column) const {
-  if (!has(column)) return {};
-  sqlite3_value* const from = value(column);
-  const int type = sqlite3_value_type(from);
-  if (type != SQLITE_TEXT && type != SQLITE_BLOB) return {};
-  const void* const bytes = sqlite3_value_blob(from);
-  return {static_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_value_bytes(from))};
+std::string_view Row::text(int column) const {
+  if (type(column) != Type::kText && type(column) != Type::kBlob) return {};
+  const void* const bytes = sqlite3_value_blob(values_[column]);
+  return {static_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_value_bytes(values_[column]))};
 }
 
 // --- database
@@ -285,6 +314,10 @@ Result<Database> Database::open(std::unique_ptr<Impl> impl) {
       return impl->error(impl->path);
     }
   }
+  if (sqlite3_create_function(db, kOnRow.data(), -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, &impl->scan,
+                              Statement::Scan::on_row, nullptr, nullptr) != SQLITE_OK) {
+    return impl->error(impl->path);
+  }
   Database database(std::move(impl));
   std::vector<Table> tables;
   {
@@ -331,24 +364,51 @@ bool Database::has(std::string_view table_name, std::string_view column) const {
 Result<Statement> Database::select(std::string_view table_name,
                                    std::span<const std::string_view> columns,
                                    std::string_view tail) const {
+  return prepare(table_name, columns, false, tail);
+}
+
+Result<Statement> Database::scan(std::string_view table_name,
+                                 std::span<const std::string_view> columns) const {
+  const Table* const known = table(table_name);
+  // What a view's own clauses say of the order would be lost.
+  return prepare(table_name, columns, known != nullptr && !known->view, {});
+}
+
+Result<Statement> Database::query(std::string_view sql) const { return prepare(sql, path()); }
+
+Result<Statement> Database::prepare(std::string_view table_name,
+                                    std::span<const std::string_view> columns, bool scan,
+                                    std::string_view tail) const {
   const Table* const known = table(table_name);
   if (known == nullptr) {
     return fail(ErrorCode::kNotFound, fmt::format("{}: no table {}", path(), table_name));
   }
-  std::string sql = "SELECT ";
+  std::string list;
+  std::string last = "NULL";
+  std::size_t last_at = 0;
   std::vector<bool> present;
   for (const std::string_view column : columns) {
-    present.push_back(has(table_name, column));
-    sql += fmt::format("{}{}", present.size() == 1 ? "" : ", ",
-                       present.back() ? identifier(column) : "NULL");
+    const auto at = std::ranges::find_if(
+        known->columns, [&](const std::string& name) { return equal_names(name, column); });
+    present.push_back(at != known->columns.end());
+    list += fmt::format("{}{}", present.size() == 1 ? "" : ", ",
+                        present.back() ? identifier(column) : "NULL");
+    const auto place = static_cast<std::size_t>(at - known->columns.begin());
+    if (!present.back() || place < last_at) continue;
+    last = identifier(column);
+    last_at = place;
   }
-  sql += fmt::format(" FROM {} {}", identifier(known->name), tail);
-  auto statement = prepare(sql, fmt::format("{}: table {}", path(), known->name));
-  if (statement) statement->present_ = std::move(present);
-  return statement;
+  const std::string from = identifier(known->name);
+  auto rows =
+      prepare(scan ? fmt::format("SELECT 0 FROM {} WHERE {}({}, {})", from, kOnRow, last, list)
+                   : fmt::format("SELECT {} FROM {} {}", list, from, tail),
+              fmt::format("{}: table {}", path(), known->name));
+  if (!rows) return rows;
+  rows->present_ = std::move(present);
+  rows->cells_.resize(columns.size());
+  if (scan) rows->scan_ = &impl_->scan;
+  return rows;
 }
-
-Result<Statement> Database::query(std::string_view sql) const { return prepare(sql, path()); }
 
 Result<Statement> Database::prepare(std::string_view sql, std::string where) const {
   Statement statement;
@@ -359,6 +419,8 @@ Result<Statement> Database::prepare(std::string_view sql, std::string where) con
   statement.where_ = std::move(where);
   const auto count = static_cast<std::size_t>(sqlite3_column_count(statement.handle_));
   statement.present_.assign(count, true);
+  statement.columns_.resize(count);
+  statement.cells_.resize(count);
   return statement;
 }
 

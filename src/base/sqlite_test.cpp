@@ -124,6 +124,43 @@ TEST_F(SqliteTest, TakesOnlyWholeNumbersForIntegers) {
   }
 }
 
+TEST_F(SqliteTest, ScansInSteps) {
+  const auto database = open(make(
+      "CREATE TABLE t(x, y, z); INSERT INTO t VALUES(1, 'one', 2.5), (2, NULL, 1), (3, 'c', 2);"
+      "CREATE VIEW v AS SELECT * FROM t ORDER BY z;"));
+  ASSERT_TRUE(database) << database.error().message;
+  constexpr std::array<string_view, 4> kColumns = {"missing", "z", "Y", "x"};
+  string seen;
+  const Statement::Take take = [&](const Row& row) {
+    EXPECT_FALSE(row.has(0));
+    EXPECT_TRUE(row.null(0));
+    seen += std::to_string(*row.integer(3)) + string(row.text(2)) + (row.null(2) ? "-" : ";");
+    // Another one may run meanwhile, over the same table too.
+    auto inner = database->scan("t", kX);
+    std::uint64_t inside = 0;
+    EXPECT_FALSE(*inner->each(100, [&](const Row& other) { return (inside = other.rows()) != 0; }));
+    EXPECT_EQ(inside, 3u);
+    return row.rows() != 2;
+  };
+  for (const string_view table : {"t", "v"}) {
+    seen.clear();
+    auto rows = database->scan(table, kColumns);
+    ASSERT_TRUE(rows) << rows.error().message;
+    EXPECT_TRUE(*rows->each(1, take));  // the limit
+    const string first = table == "t" ? "1one;" : "2-";
+    EXPECT_EQ(seen, first);
+    EXPECT_TRUE(*rows->each(100, take));  // because it said so
+    EXPECT_FALSE(*rows->each(100, take));
+    EXPECT_EQ(seen, table == "t" ? "1one;2-3c;" : "2-3c;1one;");
+    EXPECT_EQ(rows->rows(), 3u);
+  }
+  EXPECT_EQ(database->scan("gone", kColumns).error().code, ErrorCode::kNotFound);
+  constexpr std::array<string_view, 1> kNone = {"none of these"};
+  auto empty = database->scan("t", kNone);
+  EXPECT_FALSE(*empty->each(100, [](const Row& row) { return row.null(0); }));
+  EXPECT_EQ(empty->rows(), 3u);
+}
+
 TEST_F(SqliteTest, ReadsFromAFolderThatCannotBeWritten) {
   const fs::path path =
       make("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1);");
@@ -184,13 +221,18 @@ TEST_F(SqliteTest, KeepsTheRowsBeforeADamagedPage) {
   std::fill_n(bytes.begin() + 6 * 4096, 4096, '\xff');
   const auto database = Database::open_memory(std::as_bytes(std::span(bytes)), "some.db");
   ASSERT_TRUE(database) << database.error().message;
-  auto rows = database->select("t", kX);
-  Result<bool> more = rows->step();
-  while (more && *more) more = rows->step();
-  ASSERT_FALSE(more);
-  EXPECT_GT(rows->rows(), 0u);
-  EXPECT_LT(rows->rows(), 5000u);
-  EXPECT_EQ(more.error().message.find("some.db: table t: "), 0u) << more.error().message;
+  std::uint64_t taken = 0;
+  for (const bool scan : {false, true}) {
+    auto rows = scan ? database->scan("t", kX) : database->select("t", kX);
+    const Result<bool> more =
+        rows->each(5000, [&](const Row& row) { return ++taken == row.rows(); });
+    ASSERT_FALSE(more);
+    EXPECT_GT(taken, 0u);
+    EXPECT_LT(taken, 5000u);
+    EXPECT_EQ(rows->rows(), taken);
+    EXPECT_EQ(more.error().message.find("some.db: table t: "), 0u) << more.error().message;
+    taken = 0;
+  }
 }
 
 TEST_F(SqliteTest, NamesWhatIsNoDatabase) {

@@ -7,6 +7,7 @@
 
 namespace pasta::adapters::common {
 
+using base::sqlite::Row;
 using base::sqlite::Statement;
 using base::sqlite::Type;
 
@@ -44,7 +45,12 @@ Status DatabaseAdapter::step() {
 }
 
 void DatabaseAdapter::read(std::string_view table, std::string sql, Take take) {
-  queries_.push_back({std::string(table), std::move(sql), std::move(take)});
+  queries_.push_back({std::string(table), std::move(sql), {}, std::move(take)});
+}
+
+void DatabaseAdapter::scan(std::string_view table, std::span<const std::string_view> columns,
+                           Take take) {
+  queries_.push_back({std::string(table), {}, columns, std::move(take)});
 }
 
 Status DatabaseAdapter::read_now(std::string_view table, const std::string& sql, const Take& take) {
@@ -80,7 +86,8 @@ Status DatabaseAdapter::read_rows() {
   bool more = false;
   if (!rows_) {
     table_ = query.table;
-    auto rows = database_.query(query.sql);
+    auto rows =
+        query.sql.empty() ? database_.scan(query.table, query.columns) : database_.query(query.sql);
     if (rows) {
       rows_ = std::move(*rows);
       more = true;
@@ -101,20 +108,18 @@ Status DatabaseAdapter::read_rows() {
 }
 
 Result<bool> DatabaseAdapter::take_rows(Statement& rows, const Take& take, std::size_t limit) {
-  for (std::size_t i = 0; i < limit; ++i) {
-    auto more = rows.step();
-    if (!more) {
-      PASTA_TRY(damaged(std::move(more).error()));
-      return false;
-    }
-    if (!*more) return false;
-    row_ = &rows;
-    Status taken = take();
-    row_ = nullptr;
-    PASTA_TRY(std::move(taken));
-    PASTA_TRY(std::move(refused_));
-  }
-  return true;
+  Status taken;
+  auto more = rows.each(limit, [&](const Row& row) {
+    row_ = &row;
+    taken = take();
+    if (taken) taken = std::move(refused_);
+    return taken.has_value();
+  });
+  row_ = nullptr;
+  PASTA_TRY(std::move(taken));
+  if (more) return more;
+  PASTA_TRY(damaged(std::move(more).error()));
+  return false;
 }
 
 // What the rest of the table says cannot be known; the other tables are read.
@@ -210,7 +215,9 @@ Status DatabaseAdapter::finish() {
     }
     problems_.add(Reason::kTruncated, 1, database_.damage());
   }
-  PASTA_TRY(assembler_->finish());
+  const auto shift_ns = rows_end();
+  if (!shift_ns) return tl::unexpected<Error>(shift_ns.error());
+  PASTA_TRY(assembler_->finish(*shift_ns));
   // Clocks of uptime are smaller.
   constexpr std::int64_t kYear2001Ns = 1'000'000'000'000'000'000;
   SourceInfo source;
@@ -230,6 +237,16 @@ Status DatabaseAdapter::emit() {
   for (const Problem& problem : problems_.list()) sink_->report(problem);
   step_ = Step::kEnded;
   return {};
+}
+
+void each_row(const base::sqlite::Database& database, Problems& problems, std::string_view table,
+              std::span<const std::string_view> columns,
+              const std::function<void(const Row&)>& take) {
+  if (!database.has(table)) return;
+  auto rows = database.select(table, columns);
+  Result<bool> more = rows ? rows->step() : tl::unexpected<Error>(rows.error());
+  for (; more && *more; more = rows->step()) take(*rows);
+  if (!more) problems.add(Reason::kRecordSkipped, 1, more.error().message);
 }
 
 }  // namespace pasta::adapters::common

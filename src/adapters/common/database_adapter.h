@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,12 +35,17 @@ class DatabaseAdapter : public Adapter {
 
   // Reads the small tables and names the queries of the large ones.
   virtual Status prepare() = 0;
-  // After the last row. `info` is filled but for rank and world size.
+  // After the last row: adds what was kept back. What is returned is added to all times.
+  virtual Result<std::int64_t> rows_end() { return 0; }
+  // After rows_end(). `info` is filled but for rank and world size.
   virtual Status complete(SourceInfo& info) = 0;
 
   // Has `take` called for each row, after prepare() and in the order of these calls. `table` is
   // for messages.
   void read(std::string_view table, std::string sql, Take take);
+  // The same for these columns of all rows as the table has them, which is quicker. `columns`
+  // outlives this object.
+  void scan(std::string_view table, std::span<const std::string_view> columns, Take take);
   // The same at once, for a small table.
   Status read_now(std::string_view table, const std::string& sql, const Take& take);
   // Tables that hold rows of which this reader makes nothing are counted: what, and how many.
@@ -47,6 +53,7 @@ class DatabaseAdapter : public Adapter {
 
   // --- of the row at hand
 
+  [[nodiscard]] const base::sqlite::Row& row() const { return *row_; }
   // Counts a problem of it; `detail` makes its text. In strict mode, reading fails after the row.
   template <class Detail>
   void note(Reason reason, Detail&& detail) {
@@ -79,12 +86,15 @@ class DatabaseAdapter : public Adapter {
   [[nodiscard]] const base::sqlite::Database& database() const { return database_; }
   [[nodiscard]] Dictionary& dictionary() const { return sink_->dictionary(); }
   [[nodiscard]] Problems& problems() { return problems_; }
+  [[nodiscard]] correlate::Assembler& assembler() { return *assembler_; }
+  [[nodiscard]] bool strict() const { return strict_; }
 
  private:
   enum class Step : std::uint8_t { kPrepare, kRows, kFinish, kEmit, kEnded };
   struct Query {
     std::string table;
-    std::string sql;
+    std::string sql;  // empty: a scan of `columns`
+    std::span<const std::string_view> columns;
     Take take;
   };
 
@@ -106,10 +116,16 @@ class DatabaseAdapter : public Adapter {
   std::unique_ptr<correlate::Assembler> assembler_;
   std::deque<Query> queries_;
   std::optional<base::sqlite::Statement> rows_;  // of the first of them
-  const base::sqlite::Statement* row_ = nullptr;
+  const base::sqlite::Row* row_ = nullptr;
   std::string table_;  // of row_
   Status refused_;
   Step step_ = Step::kPrepare;
 };
+
+// Has `take` called for each row of a small table; none where the table is not there. A damaged one
+// ends early and is counted.
+void each_row(const base::sqlite::Database& database, Problems& problems, std::string_view table,
+              std::span<const std::string_view> columns,
+              const std::function<void(const base::sqlite::Row&)>& take);
 
 }  // namespace pasta::adapters::common

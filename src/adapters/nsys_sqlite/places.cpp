@@ -5,16 +5,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "adapters/common/database_adapter.h"
+
 namespace pasta::adapters::nsys_sqlite {
 
 using base::sqlite::Database;
-using base::sqlite::Statement;
+using base::sqlite::Row;
 
 namespace {
 
 GlobalId global_id(std::int64_t value) { return {static_cast<std::uint64_t>(value)}; }
 
-std::uint32_t small(const Statement& row, int column) {
+std::uint32_t small(const Row& row, int column) {
   const auto value = row.integer(column);
   return value && *value > 0 && *value <= 0xffff'ffff ? static_cast<std::uint32_t>(*value) : 0;
 }
@@ -27,26 +29,12 @@ Places::Places(Dictionary& dictionary, Problems& problems, Strings& strings, std
       strings_(strings),
       source_(dictionary.string(path)) {}
 
-template <class Row>
-void Places::each_row(const Database& database, std::string_view table,
-                      std::span<const std::string_view> columns, Row&& row) {
-  if (!database.has(table)) return;
-  auto rows = database.select(table, columns);
-  if (!rows) {
-    problems_.add(Reason::kRecordSkipped, 1, rows.error().message);
-    return;
-  }
-  Result<bool> more = rows->step();
-  for (; more && *more; more = rows->step()) row(*rows);
-  if (!more) problems_.add(Reason::kRecordSkipped, 1, more.error().message);
-}
-
 void Places::read_targets(const Database& database) {
   enum Gpus { kId, kName, kUuid, kCuda, kSms, kMemory, kMajor, kMinor, kWarps, kWarpSize };
   static constexpr std::string_view kGpus[] = {
       "id",          "name",         "uuid",         "cuDevice",      "smCount",
       "totalMemory", "computeMajor", "computeMinor", "maxWarpsPerSm", "threadsPerWarp"};
-  each_row(database, "TARGET_INFO_GPU", kGpus, [&](const Statement& row) {
+  common::each_row(database, problems_, "TARGET_INFO_GPU", kGpus, [&](const Row& row) {
     Gpu gpu;
     gpu.id = row.integer(kId).value_or(static_cast<std::int64_t>(gpus_.size()));
     gpu.cuda = row.integer(kCuda);
@@ -61,23 +49,24 @@ void Places::read_targets(const Database& database) {
     gpus_.push_back(gpu);
   });
   static constexpr std::string_view kDevices[] = {"gpuId", "cudaId", "pid"};
-  each_row(database, "TARGET_INFO_CUDA_DEVICE", kDevices, [&](const Statement& row) {
+  common::each_row(database, problems_, "TARGET_INFO_CUDA_DEVICE", kDevices, [&](const Row& row) {
     const auto gpu = row.integer(0);
     const auto cuda = row.integer(1);
     const auto pid = row.integer(2);
     if (gpu && cuda && pid) gpu_ids_[{static_cast<std::uint64_t>(*pid), *cuda}] = *gpu;
   });
   static constexpr std::string_view kContexts[] = {"processId", "contextId", "deviceId"};
-  each_row(database, "TARGET_INFO_CUDA_CONTEXT_INFO", kContexts, [&](const Statement& row) {
-    const auto pid = row.integer(0);
-    const auto context = row.integer(1);
-    const auto ordinal = row.integer(2);
-    if (pid && context && ordinal) {
-      context_devices_[{static_cast<std::uint64_t>(*pid), *context}] = *ordinal;
-    }
-  });
+  common::each_row(database, problems_, "TARGET_INFO_CUDA_CONTEXT_INFO", kContexts,
+                   [&](const Row& row) {
+                     const auto pid = row.integer(0);
+                     const auto context = row.integer(1);
+                     const auto ordinal = row.integer(2);
+                     if (pid && context && ordinal) {
+                       context_devices_[{static_cast<std::uint64_t>(*pid), *context}] = *ordinal;
+                     }
+                   });
   static constexpr std::string_view kStreams[] = {"processId", "contextId", "streamId", "priority"};
-  each_row(database, "TARGET_INFO_CUDA_STREAM", kStreams, [&](const Statement& row) {
+  common::each_row(database, problems_, "TARGET_INFO_CUDA_STREAM", kStreams, [&](const Row& row) {
     const auto pid = row.integer(0);
     const auto context = row.integer(1);
     const auto stream = row.integer(2);
@@ -88,20 +77,21 @@ void Places::read_targets(const Database& database) {
         static_cast<std::int32_t>(static_cast<std::uint32_t>(*priority));
   });
   static constexpr std::string_view kEnvironment[] = {"name", "value"};
-  each_row(database, "TARGET_INFO_SYSTEM_ENV", kEnvironment, [&](const Statement& row) {
-    const std::string_view name = row.text(0);
-    const std::string_view value = row.text(1);
-    if (value.empty()) return;
-    if (name == "Hostname") host_ = dictionary_.string(value);
-    if (name == "CudaVersion" || name == "NvDriverVersion" || name == "OsVersion") {
-      dictionary_.fact(name, value);
-    }
-  });
+  common::each_row(
+      database, problems_, "TARGET_INFO_SYSTEM_ENV", kEnvironment, [&](const Row& row) {
+        const std::string_view name = row.text(0);
+        const std::string_view value = row.text(1);
+        if (value.empty()) return;
+        if (name == "Hostname") host_ = dictionary_.string(value);
+        if (name == "CudaVersion" || name == "NvDriverVersion" || name == "OsVersion") {
+          dictionary_.fact(name, value);
+        }
+      });
 }
 
 void Places::read_names(const Database& database) {
   static constexpr std::string_view kProcesses[] = {"globalPid", "name"};
-  each_row(database, "PROCESSES", kProcesses, [&](const Statement& row) {
+  common::each_row(database, problems_, "PROCESSES", kProcesses, [&](const Row& row) {
     const auto global = row.integer(0);
     if (!global || row.text(1).empty()) return;
     const auto it = processes_.find(global_id(*global).of_process());
@@ -111,7 +101,7 @@ void Places::read_names(const Database& database) {
     dictionary_.update(it->second, facts);
   });
   static constexpr std::string_view kThreads[] = {"globalTid", "nameId"};
-  each_row(database, "ThreadNames", kThreads, [&](const Statement& row) {
+  common::each_row(database, problems_, "ThreadNames", kThreads, [&](const Row& row) {
     const auto global = row.integer(0);
     if (!global) return;
     const auto it = threads_.find(static_cast<std::uint64_t>(*global));
@@ -119,7 +109,7 @@ void Places::read_names(const Database& database) {
     if (const StringId name = strings_.name(row, 1)) dictionary_.update(it->second, name);
   });
   static constexpr std::string_view kRanks[] = {"globalTid", "rank"};
-  each_row(database, "MPI_RANKS", kRanks, [&](const Statement& row) {
+  common::each_row(database, problems_, "MPI_RANKS", kRanks, [&](const Row& row) {
     const auto global = row.integer(0);
     const auto rank = row.integer(1);
     if (!global || !rank || *rank < 0 || *rank > 0x7fff'ffff) return;
@@ -143,7 +133,15 @@ std::uint64_t Places::known(std::optional<std::int64_t> global) const {
 
 ProcessId Places::process(std::optional<std::int64_t> global) {
   const std::uint64_t key = known(global);
-  if (const auto it = processes_.find(key); it != processes_.end()) return it->second;
+  RecentProcess& recent = recent_processes_[GlobalId{key}.process() % recent_processes_.size()];
+  if (!recent.id || recent.key != key) {
+    const auto it = processes_.find(key);
+    recent = {key, it != processes_.end() ? it->second : new_process(key)};
+  }
+  return recent.id;
+}
+
+ProcessId Places::new_process(std::uint64_t key) {
   Process process;
   process.source = source_;
   if (key != kNoGlobal) {
@@ -177,15 +175,16 @@ ProcessId Places::launching_process(std::optional<std::int64_t> global) {
 
 template <class Make>
 LaneId Places::lane(const Key& key, Make&& make) {
-  for (std::size_t i = 0; i < recent_.size(); ++i) {
-    if (recent_[i].key != key || !recent_[i].lane) continue;
-    if (i != 0) std::swap(recent_[i], recent_[i - 1]);
-    return recent_[i == 0 ? 0 : i - 1].lane;
+  std::uint64_t mixed = 0;
+  for (const std::uint64_t part : key) mixed = (mixed ^ part) * 0x9E3779B97F4A7C15u;
+  static_assert(std::tuple_size_v<decltype(recent_)> == 64);
+  RecentLane& recent = recent_[mixed >> 58];
+  if (!recent.lane || recent.key != key) {
+    auto it = lanes_.find(key);
+    if (it == lanes_.end()) it = lanes_.emplace(key, make()).first;
+    recent = {key, it->second};
   }
-  auto it = lanes_.find(key);
-  if (it == lanes_.end()) it = lanes_.emplace(key, make()).first;
-  recent_.back() = {key, it->second};
-  return it->second;
+  return recent.lane;
 }
 
 // First word of a key: which of the functions made it.

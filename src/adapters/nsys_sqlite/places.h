@@ -66,12 +66,14 @@ class Places {
     Key key{};
     LaneId lane{};
   };
+  struct RecentProcess {
+    std::uint64_t key = 0;
+    ProcessId id{};
+  };
   using Context = std::tuple<std::uint64_t, std::int64_t>;  // process of the system, context
 
-  template <class Row>
-  void each_row(const base::sqlite::Database& database, std::string_view table,
-                std::span<const std::string_view> columns, Row&& row);
   const Gpu* gpu_of(std::uint64_t pid, std::int64_t ordinal, bool& certain) const;
+  ProcessId new_process(std::uint64_t key);
   template <class Make>
   LaneId lane(const Key& key, Make&& make);
   static Key queue_key(std::uint64_t kind, std::uint64_t owner, std::int64_t ordinal,
@@ -100,7 +102,9 @@ class Places {
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, std::int32_t> stream_priorities_;
   std::vector<std::int32_t> priorities_;
   std::map<Key, LaneId> lanes_;
-  std::array<RecentLane, 8> recent_{};
+  // What was met of late, each where its key says; rows of one place follow each other.
+  std::array<RecentLane, 64> recent_{};
+  std::array<RecentProcess, 16> recent_processes_{};
   std::map<std::uint32_t, std::int32_t> ranks_;  // by process
 };
 

@@ -10,7 +10,7 @@
 namespace pasta::adapters::nsys_sqlite {
 
 using base::sqlite::Database;
-using base::sqlite::Statement;
+using base::sqlite::Row;
 using base::sqlite::Type;
 using std::string_view;
 
@@ -153,19 +153,30 @@ enum GpuFault {
 constexpr string_view kGpuFault[] = {"start",    "end",     "globalPid",
                                      "deviceId", "address", "faultAccessType"};
 
+constexpr TableReader on_thread(string_view table, ApiDomain domain, int name) {
+  return {
+      table, kOnThread, &RowTaker::take_on_thread, Kind::kApi, static_cast<std::uint16_t>(domain),
+      name};
+}
+constexpr TableReader on_thread(string_view table, ScopeDomain domain, int name) {
+  return {
+      table, kOnThread, &RowTaker::take_on_thread, Kind::kScope, static_cast<std::uint16_t>(domain),
+      name};
+}
+
 constexpr TableReader kReaders[] = {
     {"CUPTI_ACTIVITY_KIND_RUNTIME", kCall, &RowTaker::take_call},
     {"CUPTI_ACTIVITY_KIND_DRIVER", kCall, &RowTaker::take_call},
     {"NVTX_EVENTS", kNvtx, &RowTaker::take_nvtx},
-    {"CUDNN_EVENTS", kOnThread, &RowTaker::take_library_call},
-    {"CUBLAS_EVENTS", kOnThread, &RowTaker::take_library_call},
-    {"OSRT_API", kOnThread, &RowTaker::take_os_call},
-    {"MPI_P2P_EVENTS", kOnThread, &RowTaker::take_mpi_call},
-    {"MPI_COLLECTIVES_EVENTS", kOnThread, &RowTaker::take_mpi_call},
-    {"MPI_START_WAIT_EVENTS", kOnThread, &RowTaker::take_mpi_call},
-    {"MPI_OTHER_EVENTS", kOnThread, &RowTaker::take_mpi_call},
-    {"PROFILER_OVERHEAD", kOnThread, &RowTaker::take_overhead},
-    {"CUPTI_ACTIVITY_KIND_OVERHEAD", kOnThread, &RowTaker::take_overhead},
+    on_thread("CUDNN_EVENTS", ScopeDomain::kOperator, kThreadName),
+    on_thread("CUBLAS_EVENTS", ScopeDomain::kOperator, kThreadName),
+    on_thread("OSRT_API", ApiDomain::kOs, kThreadName),
+    on_thread("MPI_P2P_EVENTS", ApiDomain::kCommunication, kThreadText),
+    on_thread("MPI_COLLECTIVES_EVENTS", ApiDomain::kCommunication, kThreadText),
+    on_thread("MPI_START_WAIT_EVENTS", ApiDomain::kCommunication, kThreadText),
+    on_thread("MPI_OTHER_EVENTS", ApiDomain::kCommunication, kThreadText),
+    on_thread("PROFILER_OVERHEAD", ScopeDomain::kRuntime, kThreadName),
+    on_thread("CUPTI_ACTIVITY_KIND_OVERHEAD", ScopeDomain::kRuntime, kThreadName),
     {"CUPTI_ACTIVITY_KIND_KERNEL", kKernel, &RowTaker::take_kernel},
     {"CUPTI_ACTIVITY_KIND_MEMCPY", kCopy, &RowTaker::take_copy},
     {"CUPTI_ACTIVITY_KIND_MEMSET", kFill, &RowTaker::take_fill},
@@ -177,8 +188,8 @@ constexpr TableReader kReaders[] = {
 };
 
 // 0 for what is not there, or is no count that 32 bits hold.
-std::uint32_t small(const Statement& row, int column) {
-  const Statement::Cell cell = row.cell(column);
+std::uint32_t small(const Row& row, int column) {
+  const Row::Cell& cell = row.cell(column);
   return cell.integer > 0 && cell.integer <= 0xffff'ffff ? static_cast<std::uint32_t>(cell.integer)
                                                          : 0;
 }
@@ -189,21 +200,31 @@ std::span<const TableReader> table_readers() { return kReaders; }
 
 template <class Detail>
 Status RowTaker::note(Reason reason, Detail&& detail) {
-  const auto place = [&] { return fmt::format("{}, row {}: {}", table_, row_, detail()); };
+  const auto place = [&] { return fmt::format("{}, row {}: {}", reader_->table, row_, detail()); };
   problems_.add(reason, place);
   if (strict_ && reason_info(reason).severity > Severity::kNote) {
-    return fail(ErrorCode::kBadInput, fmt::format("{}: {}", place(), reason_info(reason).help));
+    return fail(ErrorCode::kBadInput,
+                fmt::format("{}: {}: {}", path_, place(), reason_info(reason).help));
   }
   return {};
 }
 
-Status RowTaker::take(const TableReader& reader, const Statement& row) {
-  table_ = reader.table;
+Status RowTaker::take(const TableReader& reader, const Row& row) {
+  if (&reader != reader_) {
+    if (reader_ != nullptr) rows_[reader_->table] = row_;
+    reader_ = &reader;
+  }
   row_ = row.rows();
   return (this->*reader.take)(row);
 }
 
+std::uint64_t RowTaker::rows_of(string_view table) const {
+  const auto it = rows_.find(table);
+  return it == rows_.end() ? 0 : it->second;
+}
+
 Status RowTaker::finish() {
+  if (reader_ != nullptr) rows_[reader_->table] = row_;
   for (Event& event : open_) {
     event.end_ns = std::max(event.start_ns, last_end_ns_);
     problems_.add(Reason::kBeginWithoutEnd, [&] {
@@ -222,24 +243,22 @@ Status RowTaker::add(Event& event) {
 
 // --- columns
 
-std::optional<std::int64_t> RowTaker::number(const Statement& row, int column) {
-  const Statement::Cell cell = row.cell(column);
-  if (cell.type == Type::kInteger) return cell.integer;
-  if (cell.type == Type::kNull) return std::nullopt;
+std::optional<std::int64_t> RowTaker::unusual_number(const Row& row, int column) {
   const auto value = row.integer(column);
   if (!value) {
-    problems_.add(Reason::kUnreadableNumber,
-                  [&] { return fmt::format("{}, row {}: column {}", table_, row_, column); });
+    problems_.add(Reason::kUnreadableNumber, [&] {
+      return fmt::format("{}, row {}: column {}", reader_->table, row_, column);
+    });
   }
   return value;
 }
 
-std::uint64_t RowTaker::size(const Statement& row, int column) {
+std::uint64_t RowTaker::size(const Row& row, int column) {
   const auto value = number(row, column);
   return value && *value >= 0 ? static_cast<std::uint64_t>(*value) : kUnknownBytes;
 }
 
-Status RowTaker::set_times(Event& event, const Statement& row, int start, int end) {
+Status RowTaker::set_times(Event& event, const Row& row, int start, int end) {
   const auto from = number(row, start);
   const auto to = number(row, end);
   const bool work = kDeviceWork.has(event.kind);
@@ -257,13 +276,13 @@ Status RowTaker::set_times(Event& event, const Statement& row, int start, int en
   return {};
 }
 
-Status RowTaker::set_moment(Event& event, const Statement& row, int at) {
+Status RowTaker::set_moment(Event& event, const Row& row, int at) {
   PASTA_TRY(set_times(event, row, at, at));
   event.flags |= kInstant;
   return {};
 }
 
-Status RowTaker::add_range(Event& event, const Statement& row, int start, int end) {
+Status RowTaker::add_range(Event& event, const Row& row, int start, int end) {
   if (row.null(end)) {
     if (const auto from = number(row, start); from && *from != kNoTime) {
       event.start_ns = event.end_ns = *from;
@@ -277,7 +296,7 @@ Status RowTaker::add_range(Event& event, const Statement& row, int start, int en
   return add(event);
 }
 
-Status RowTaker::correlation(Event& event, ProcessId process, const Statement& row, int column) {
+Status RowTaker::correlation(Event& event, ProcessId process, const Row& row, int column) {
   const auto id = number(row, column);
   if (!id || *id <= 0) return {};
   if (static_cast<std::uint64_t>(*id) > kMaxVendorCorrelation || process.value > 0xffff) {
@@ -296,8 +315,8 @@ StringId RowTaker::part_name(std::uint64_t key, Make&& make) {
 
 // --- the host
 
-StringId RowTaker::call_name(const Statement& row, int column) {
-  const Statement::Cell cell = row.cell(column);
+StringId RowTaker::call_name(const Row& row, int column) {
+  const Row::Cell& cell = row.cell(column);
   if (cell.type != Type::kInteger) {
     const auto own = strings_.text(row, column);
     return own ? dictionary_.string(without_version(*own)) : StringId{};
@@ -308,7 +327,7 @@ StringId RowTaker::call_name(const Statement& row, int column) {
   });
 }
 
-Status RowTaker::take_call(const Statement& row) {
+Status RowTaker::take_call(const Row& row) {
   Event event{};
   event.kind = Kind::kApi;
   const auto tid = number(row, kCallTid);
@@ -322,39 +341,12 @@ Status RowTaker::take_call(const Statement& row) {
   return add_range(event, row, kCallStart, kCallEnd);
 }
 
-Status RowTaker::take_library_call(const Statement& row) {
+Status RowTaker::take_on_thread(const Row& row) {
   Event event{};
-  event.kind = Kind::kScope;
-  event.detail = static_cast<std::uint16_t>(ScopeDomain::kOperator);
+  event.kind = reader_->kind;
+  event.detail = reader_->detail;
   event.lane = places_.thread(number(row, kThreadTid));
-  event.name = strings_.name(row, kThreadName);
-  return add_range(event, row, kThreadStart, kThreadEnd);
-}
-
-Status RowTaker::take_os_call(const Statement& row) {
-  Event event{};
-  event.kind = Kind::kApi;
-  event.detail = static_cast<std::uint16_t>(ApiDomain::kOs);
-  event.lane = places_.thread(number(row, kThreadTid));
-  event.name = strings_.name(row, kThreadName);
-  return add_range(event, row, kThreadStart, kThreadEnd);
-}
-
-Status RowTaker::take_mpi_call(const Statement& row) {
-  Event event{};
-  event.kind = Kind::kApi;
-  event.detail = static_cast<std::uint16_t>(ApiDomain::kCommunication);
-  event.lane = places_.thread(number(row, kThreadTid));
-  event.name = strings_.name(row, kThreadText);
-  return add_range(event, row, kThreadStart, kThreadEnd);
-}
-
-Status RowTaker::take_overhead(const Statement& row) {
-  Event event{};
-  event.kind = Kind::kScope;
-  event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
-  event.lane = places_.thread(number(row, kThreadTid));
-  event.name = strings_.name(row, kThreadName);
+  event.name = strings_.name(row, reader_->name);
   return add_range(event, row, kThreadStart, kThreadEnd);
 }
 
@@ -394,7 +386,7 @@ RowTaker::Label RowTaker::make_label(string_view text) {
   return out;
 }
 
-RowTaker::Label RowTaker::label(const Statement& row) {
+RowTaker::Label RowTaker::label(const Row& row) {
   if (row.type(kNvtxText) == Type::kText) return make_label(row.text(kNvtxText));
   const auto id = number(row, kNvtxTextId);
   if (!id) return {};
@@ -405,7 +397,7 @@ RowTaker::Label RowTaker::label(const Statement& row) {
 }
 
 // What a range says besides its name, as compact JSON.
-StringId RowTaker::arguments(const Statement& row, const Label& label) {
+StringId RowTaker::arguments(const Row& row, const Label& label) {
   scratch_.clear();
   const auto key = [this](string_view name) {
     scratch_ += scratch_.empty() ? "{\"" : ",\"";
@@ -433,7 +425,7 @@ StringId RowTaker::arguments(const Statement& row, const Label& label) {
     }
   }
   for (const int column : {kNvtxUint64, kNvtxInt64, kNvtxUint32, kNvtxInt32}) {
-    if (const Statement::Cell value = row.cell(column); value.type == Type::kInteger) {
+    if (const Row::Cell& value = row.cell(column); value.type == Type::kInteger) {
       key("payload");
       // Unsigned 64 bits are stored as signed ones.
       scratch_ += column == kNvtxUint64
@@ -459,7 +451,7 @@ StringId RowTaker::arguments(const Statement& row, const Label& label) {
   return scratch_.empty() ? StringId{} : dictionary_.string(scratch_ += '}');
 }
 
-Status RowTaker::take_nvtx(const Statement& row) {
+Status RowTaker::take_nvtx(const Row& row) {
   NvtxType type = NvtxType::kPushPop;
   if (row.has(kNvtxType)) type = nvtx_type(number(row, kNvtxType).value_or(0));
   if (type == NvtxType::kCategory || type == NvtxType::kDomain || type == NvtxType::kThread) {
@@ -507,7 +499,7 @@ AttributesId RowTaker::attributes(const LaunchAttributes& a) {
   return recent.id;
 }
 
-Status RowTaker::take_kernel(const Statement& row) {
+Status RowTaker::take_kernel(const Row& row) {
   Event event{};
   event.kind = Kind::kKernel;
   const auto pid = number(row, kPid);
@@ -540,7 +532,7 @@ Status RowTaker::take_kernel(const Statement& row) {
   return add(event);
 }
 
-Status RowTaker::take_copy(const Statement& row) {
+Status RowTaker::take_copy(const Row& row) {
   Event event{};
   event.kind = Kind::kCopy;
   const auto pid = number(row, kPid);
@@ -587,7 +579,7 @@ Status RowTaker::take_copy(const Statement& row) {
   return add(event);
 }
 
-Status RowTaker::take_fill(const Statement& row) {
+Status RowTaker::take_fill(const Row& row) {
   Event event{};
   event.kind = Kind::kFill;
   const auto pid = number(row, kPid);
@@ -607,7 +599,7 @@ Status RowTaker::take_fill(const Statement& row) {
   return add(event);
 }
 
-Status RowTaker::take_graph(const Statement& row) {
+Status RowTaker::take_graph(const Row& row) {
   Event event{};
   event.kind = Kind::kKernel;
   const auto pid = number(row, kPid);
@@ -620,7 +612,7 @@ Status RowTaker::take_graph(const Statement& row) {
   return add(event);
 }
 
-Status RowTaker::take_sync(const Statement& row) {
+Status RowTaker::take_sync(const Row& row) {
   const SyncType sync = sync_type(number(row, kSyncType).value_or(0));
   Event event{};
   event.kind = Kind::kSync;
@@ -644,7 +636,7 @@ Status RowTaker::take_sync(const Statement& row) {
 
 // --- memory
 
-Status RowTaker::take_memory(const Statement& row) {
+Status RowTaker::take_memory(const Row& row) {
   const auto operation = number(row, kUsageOperation);
   if (!operation || *operation < 0 || *operation > 1) {
     return note(Reason::kRecordSkipped, [] { return "neither an allocation nor a deallocation"; });
@@ -693,7 +685,7 @@ Status RowTaker::take_memory(const Statement& row) {
   return {};
 }
 
-Status RowTaker::take_cpu_fault(const Statement& row) {
+Status RowTaker::take_cpu_fault(const Row& row) {
   Event event{};
   event.kind = Kind::kFault;
   event.lane = places_.unbound(number(row, kCpuFaultPid), "CPU page faults");
@@ -707,7 +699,7 @@ Status RowTaker::take_cpu_fault(const Statement& row) {
   return add(event);
 }
 
-Status RowTaker::take_gpu_fault(const Statement& row) {
+Status RowTaker::take_gpu_fault(const Row& row) {
   Event event{};
   event.kind = Kind::kFault;
   const auto pid = number(row, kGpuFaultPid);

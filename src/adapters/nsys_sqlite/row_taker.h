@@ -29,7 +29,11 @@ class RowTaker;
 struct TableReader {
   std::string_view table;
   std::span<const std::string_view> columns;
-  Status (RowTaker::*take)(const base::sqlite::Statement& row);
+  Status (RowTaker::*take)(const base::sqlite::Row& row);
+  // What take_on_thread() makes of it, and the column of its name.
+  Kind kind = Kind::kApi;
+  std::uint16_t detail = 0;
+  int name = 0;
 };
 // In the order in which they are to be read: the host's tables tell which process it is where the
 // device's do not say, and work tells which device a context is of where waits do not.
@@ -38,35 +42,35 @@ std::span<const TableReader> table_readers();
 class RowTaker {
  public:
   RowTaker(Dictionary& dictionary, Problems& problems, Strings& strings, Places& places,
-           correlate::Assembler& assembler, bool strict)
+           correlate::Assembler& assembler, bool strict, std::string_view path)
       : dictionary_(dictionary),
         problems_(problems),
         strings_(strings),
         places_(places),
         assembler_(assembler),
-        strict_(strict) {}
+        strict_(strict),
+        path_(path) {}
 
   // Names of domains and categories, which may stand behind the ranges that use them.
   Status read_nvtx_names(const base::sqlite::Database& database);
   // `row` was made with reader.columns. In strict mode a fault of the row is an error.
-  Status take(const TableReader& reader, const base::sqlite::Statement& row);
+  Status take(const TableReader& reader, const base::sqlite::Row& row);
   // After the last row: ends the ranges that are open.
   Status finish();
+  // How many of this table there were.
+  [[nodiscard]] std::uint64_t rows_of(std::string_view table) const;
 
-  Status take_call(const base::sqlite::Statement& row);
-  Status take_library_call(const base::sqlite::Statement& row);
-  Status take_os_call(const base::sqlite::Statement& row);
-  Status take_mpi_call(const base::sqlite::Statement& row);
-  Status take_overhead(const base::sqlite::Statement& row);
-  Status take_nvtx(const base::sqlite::Statement& row);
-  Status take_kernel(const base::sqlite::Statement& row);
-  Status take_copy(const base::sqlite::Statement& row);
-  Status take_fill(const base::sqlite::Statement& row);
-  Status take_graph(const base::sqlite::Statement& row);
-  Status take_sync(const base::sqlite::Statement& row);
-  Status take_memory(const base::sqlite::Statement& row);
-  Status take_cpu_fault(const base::sqlite::Statement& row);
-  Status take_gpu_fault(const base::sqlite::Statement& row);
+  Status take_call(const base::sqlite::Row& row);
+  Status take_on_thread(const base::sqlite::Row& row);
+  Status take_nvtx(const base::sqlite::Row& row);
+  Status take_kernel(const base::sqlite::Row& row);
+  Status take_copy(const base::sqlite::Row& row);
+  Status take_fill(const base::sqlite::Row& row);
+  Status take_graph(const base::sqlite::Row& row);
+  Status take_sync(const base::sqlite::Row& row);
+  Status take_memory(const base::sqlite::Row& row);
+  Status take_cpu_fault(const base::sqlite::Row& row);
+  Status take_gpu_fault(const base::sqlite::Row& row);
 
  private:
   struct Label {  // of a range
@@ -78,21 +82,27 @@ class RowTaker {
   using DomainKey = std::array<std::uint64_t, 3>;  // process, domain, category
 
   // Sets start and end from the columns, or the flag of an untimed event with the reason counted.
-  Status set_times(Event& event, const base::sqlite::Statement& row, int start, int end);
+  Status set_times(Event& event, const base::sqlite::Row& row, int start, int end);
   // The same for what is still open where its end is missing; then it waits until finish().
-  Status add_range(Event& event, const base::sqlite::Statement& row, int start, int end);
-  Status set_moment(Event& event, const base::sqlite::Statement& row, int at);
-  Status correlation(Event& event, ProcessId process, const base::sqlite::Statement& row, int id);
+  Status add_range(Event& event, const base::sqlite::Row& row, int start, int end);
+  Status set_moment(Event& event, const base::sqlite::Row& row, int at);
+  Status correlation(Event& event, ProcessId process, const base::sqlite::Row& row, int id);
   // As whole numbers; what is no number or does not fit is counted and unknown.
-  std::optional<std::int64_t> number(const base::sqlite::Statement& row, int column);
-  std::uint64_t size(const base::sqlite::Statement& row, int column);
-  StringId call_name(const base::sqlite::Statement& row, int column);
+  std::optional<std::int64_t> number(const base::sqlite::Row& row, int column) {
+    const base::sqlite::Row::Cell& cell = row.cell(column);
+    if (cell.type == base::sqlite::Type::kInteger) return cell.integer;
+    if (cell.type == base::sqlite::Type::kNull) return std::nullopt;
+    return unusual_number(row, column);
+  }
+  std::optional<std::int64_t> unusual_number(const base::sqlite::Row& row, int column);
+  std::uint64_t size(const base::sqlite::Row& row, int column);
+  StringId call_name(const base::sqlite::Row& row, int column);
   // Ready names that are put together from a few parts.
   template <class Make>
   StringId part_name(std::uint64_t key, Make&& make);
-  Label label(const base::sqlite::Statement& row);
+  Label label(const base::sqlite::Row& row);
   Label make_label(std::string_view text);
-  StringId arguments(const base::sqlite::Statement& row, const Label& label);
+  StringId arguments(const base::sqlite::Row& row, const Label& label);
   AttributesId attributes(const LaunchAttributes& attributes);
   Status add(Event& event);
   // Counts a problem of the row at hand; `detail` makes its text.
@@ -105,8 +115,10 @@ class RowTaker {
   Places& places_;
   correlate::Assembler& assembler_;
   bool strict_;
-  std::string_view table_;
+  std::string_view path_;
+  const TableReader* reader_ = nullptr;  // of the row at hand
   std::uint64_t row_ = 0;
+  std::map<std::string_view, std::uint64_t> rows_;  // of the tables before
   std::int64_t last_end_ns_ = kNoTime;
   std::vector<Event> open_;
   ById<StringId> calls_;

@@ -7,7 +7,7 @@
 namespace pasta::adapters::nsys_sqlite {
 
 using base::sqlite::Database;
-using base::sqlite::Statement;
+using base::sqlite::Row;
 using base::sqlite::Type;
 
 namespace {
@@ -42,8 +42,8 @@ Strings::Strings(Dictionary& dictionary, Problems& problems, const Database& dat
   if (!more) problems_.add(Reason::kRecordSkipped, 1, more.error().message);
 }
 
-std::optional<std::string_view> Strings::text(const Statement& row, int column) {
-  const Statement::Cell cell = row.cell(column);
+std::optional<std::string_view> Strings::text(const Row& row, int column) {
+  const Row::Cell& cell = row.cell(column);
   switch (cell.type) {
     case Type::kText:
       return row.text(column);
@@ -71,8 +71,8 @@ std::optional<std::string_view> Strings::text(std::int64_t id) {
   return std::nullopt;
 }
 
-StringId Strings::name(const Statement& row, int column) {
-  const Statement::Cell cell = row.cell(column);
+StringId Strings::name(const Row& row, int column) {
+  const Row::Cell& cell = row.cell(column);
   if (cell.type != Type::kInteger) {
     const auto own = text(row, column);
     return own ? intern(*own) : StringId{};

@@ -50,10 +50,10 @@ class Strings {
   // The text of a column that holds the number of a string or, as in some tables and in files that
   // other programs made, the text itself. Valid until the next call; nothing for NULL and for a
   // number without string, which is counted.
-  std::optional<std::string_view> text(const base::sqlite::Statement& row, int column);
+  std::optional<std::string_view> text(const base::sqlite::Row& row, int column);
   std::optional<std::string_view> text(std::int64_t id);
   // The same as a name.
-  StringId name(const base::sqlite::Statement& row, int column);
+  StringId name(const base::sqlite::Row& row, int column);
 
  private:
   StringId intern(std::string_view text);
