@@ -1,10 +1,12 @@
 // pastaprof run: watches a program.
 #include <fmt/format.h>
+#include <regex.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -63,6 +65,50 @@ const OptionRow kSpoolRow = {"--spool-size", "PASTA_SPOOL_SIZE", "SIZE",
                              "Disk that the run may use at most until its trace is written; what "
                              "finds no room is counted",
                              &Settings::spool};
+
+const OptionRow kDelayRow = {"--delay", "PASTA_DELAY", "TIME",
+                             "Collect only from so long after the start: 30, 30s, 500ms",
+                             &Settings::delay};
+const OptionRow kDurationRow = {"--duration", "PASTA_DURATION", "TIME",
+                                "Collect only for so long: then the trace is written, and the "
+                                "program goes on",
+                                &Settings::duration};
+const OptionRow kCaptureRow = {"--capture-range", "PASTA_CAPTURE_RANGE", "NAME",
+                               "Collect from a process only while it has a range of this name open",
+                               &Settings::capture};
+const OptionRow kIncludeRow = {"--include", "PASTA_INCLUDE", "REGEX",
+                               "Collect only from processes whose command matches this extended "
+                               "regular expression",
+                               &Settings::include};
+const OptionRow kExcludeRow = {"--exclude", "PASTA_EXCLUDE", "REGEX",
+                               "Do not collect from processes whose command matches",
+                               &Settings::exclude};
+
+// "30" is seconds, as other profilers have it; nothing is 0.
+Result<std::chrono::nanoseconds> time_of(const char* option, const std::string& text) {
+  std::int64_t ns = 0;
+  const bool bare = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  if (text.empty() || base::parse_duration(bare ? text + "s" : text, ns)) {
+    return std::chrono::nanoseconds(ns);
+  }
+  return fail(ErrorCode::kUsage,
+              fmt::format("--{} cannot be \"{}\"; give seconds, or a time with its unit, such as "
+                          "500ms",
+                          option, text));
+}
+
+Status check_expression(const char* option, const std::string& text) {
+  regex_t regex;
+  const int error = regcomp(&regex, text.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (error == 0) {
+    regfree(&regex);
+    return {};
+  }
+  std::array<char, 128> why{};
+  regerror(error, &regex, why.data(), why.size());
+  return fail(ErrorCode::kUsage, fmt::format("--{} \"{}\" is no extended regular expression: {}",
+                                             option, text, why.data()));
+}
 
 std::string host() {
   std::array<char, 256> name{};
@@ -148,13 +194,22 @@ class Watch {
   }
 
   void begins(pid_t program) {
+    began_ = Clock::now();
     if (folder_) folder_->begins(program);
   }
 
   void pump() {
+    if (folder_ && waits_ && Clock::now() - began_ >= delay_) {
+      waits_ = false;
+      folder_->pause(false);
+    }
     if (!session_) return;
     auto more = session_->pump();
     if (!more) give_up(more.error());
+  }
+  // Whether all has been collected that was to be.
+  [[nodiscard]] bool is_enough() const {
+    return duration_ > Clock::duration{} && Clock::now() - began_ >= delay_ + duration_;
   }
 
   // No program has run.
@@ -164,9 +219,11 @@ class Watch {
   }
 
   void finish(const Child::Exit& exit, const Analysis& analysis, Destination& destination) {
-    if (!folder_) return;
+    if (!folder_ || over_) return;
+    folder_->pause(true);
     if (!exit.left) folder_->ends(exit.wait_status);
     over_ = true;
+    if (waits_) say("nothing was collected: the program ended before --delay had passed");
     while (session_) {
       auto more = session_->pump();
       if (!more) give_up(more.error());
@@ -205,6 +262,15 @@ class Watch {
                               "2GiB",
                               settings.spool));
     }
+    auto delay = time_of("delay", settings.delay);
+    if (!delay) return tl::unexpected(std::move(delay).error());
+    auto duration = time_of("duration", settings.duration);
+    if (!duration) return tl::unexpected(std::move(duration).error());
+    delay_ = *delay;
+    duration_ = *duration;
+    waits_ = delay_ > Clock::duration{};
+    PASTA_TRY(check_expression("include", settings.include));
+    PASTA_TRY(check_expression("exclude", settings.exclude));
     const auto collector = find_collector();
     if (!collector) {
       return fail(ErrorCode::kIo, "libpastacollect.so is not where it was installed");
@@ -215,7 +281,13 @@ class Watch {
     for (const std::string& warning : environment->warnings) say(warning);
     auto writer = trace::make_pasta_writer(output_, {.overwrite = settings.force});
     if (!writer) return tl::unexpected(std::move(writer).error());
-    auto folder = RunFolder::create(output_, limit, rank.rank, rank.world_size);
+    auto folder = RunFolder::create(output_, {.limit_bytes = limit,
+                                              .rank = rank.rank,
+                                              .world_size = rank.world_size,
+                                              .paused = waits_,
+                                              .capture = settings.capture,
+                                              .include = settings.include,
+                                              .exclude = settings.exclude});
     if (!folder) return tl::unexpected(std::move(folder).error());
     folder_.emplace(std::move(*folder));
     // As the trace is called when it is read again, so that both reports are the same.
@@ -234,7 +306,12 @@ class Watch {
     session_.reset();
   }
 
+  using Clock = std::chrono::steady_clock;
+
   std::string output_;
+  Clock::duration delay_{}, duration_{};
+  Clock::time_point began_{};
+  bool waits_ = false;  // for --delay to pass
   std::vector<std::pair<std::string, std::string>> environment_;
   std::optional<RunFolder> folder_;
   std::atomic<bool> over_ = false;
@@ -261,7 +338,10 @@ Result<int> run(const Settings& settings) {
     return child.error().code == ErrorCode::kNotFound ? kNoSuchProgram : kCannotRun;
   }
   (*watch)->begins(child->id());
-  const Child::Exit exit = child->wait([&] { (*watch)->pump(); });
+  const Child::Exit exit = child->wait([&] {
+    (*watch)->pump();
+    if ((*watch)->is_enough()) (*watch)->finish({.left = true}, *analysis, *destination);
+  });
   (*watch)->finish(exit, *analysis, *destination);
   if (exit.left) return kInterrupted;
   return WIFEXITED(exit.wait_status) ? WEXITSTATUS(exit.wait_status)
@@ -278,7 +358,8 @@ const Verb kRun = {
     .operand_optional = false,
     .operand_repeats = true,
     .options = {&kTraceRow, &kForceRow, &kAdapterRow, &kToolRow, &kOptRow, &kPluginRow, &kReportRow,
-                &kFormatRow, &kTopRow, &kTimeUnitRow, &kWidthRow, &kSpoolRow},
+                &kFormatRow, &kTopRow, &kTimeUnitRow, &kWidthRow, &kSpoolRow, &kDelayRow,
+                &kDurationRow, &kCaptureRow, &kIncludeRow, &kExcludeRow},
     .run = run,
     .runs_program = true};
 

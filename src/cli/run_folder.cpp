@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <tuple>
 
 #include "trace/spool.h"
 
@@ -31,11 +32,18 @@ RunPage* page_of(void* page) { return static_cast<RunPage*>(page); }
 
 }  // namespace
 
-Result<RunFolder> RunFolder::create(const std::string& output, std::uint64_t limit_bytes,
-                                    std::int32_t rank, std::int32_t world_size) {
+Result<RunFolder> RunFolder::create(const std::string& output, const Options& options) {
   const auto refused = [&](const std::string& what) {
     return fail(ErrorCode::kIo, fmt::format("{}: {}", what, std::strerror(errno)));
   };
+  for (const auto& [name, text, room] :
+       {std::tuple("capture-range", &options.capture, sizeof RunPage::capture),
+        std::tuple("include", &options.include, sizeof RunPage::include),
+        std::tuple("exclude", &options.exclude, sizeof RunPage::exclude)}) {
+    if (text->size() < room && text->find('\0') == std::string::npos) continue;
+    return fail(ErrorCode::kUsage,
+                fmt::format("--{} has {} bytes; {} are the most", name, text->size(), room - 1));
+  }
   std::error_code error;
   const std::string base = std::filesystem::absolute(output, error).string() + ".run";
   RunFolder folder;
@@ -65,15 +73,21 @@ Result<RunFolder> RunFolder::create(const std::string& output, std::uint64_t lim
   run->version = kVersion;
   run->start_ns = clock_ns(CLOCK_MONOTONIC);
   run->epoch_ns = clock_ns(CLOCK_REALTIME) - run->start_ns;
-  run->limit_bytes = limit_bytes;
-  run->rank = rank;
-  run->world_size = world_size;
+  run->limit_bytes = options.limit_bytes;
+  run->rank = options.rank;
+  run->world_size = options.world_size;
+  run->paused.store(options.paused ? 1 : 0);
+  options.capture.copy(run->capture, sizeof run->capture - 1);
+  options.include.copy(run->include, sizeof run->include - 1);
+  options.exclude.copy(run->exclude, sizeof run->exclude - 1);
   gethostname(run->host, sizeof run->host - 1);
   run->magic.store(kRunMagic, std::memory_order_release);
   return folder;
 }
 
 void RunFolder::begins(std::int32_t program) { page_of(page_)->program = program; }
+
+void RunFolder::pause(bool paused) { page_of(page_)->paused.store(paused ? 1 : 0); }
 
 void RunFolder::ends(std::int32_t wait_status) {
   RunPage& run = *page_of(page_);

@@ -11,12 +11,21 @@ namespace pasta::cli {
 // Made by create(), and there until remove().
 class RunFolder {
  public:
-  // Beside the trace that it is to become: "OUTPUT.run", or the next free name. Errors: kIo.
-  static Result<RunFolder> create(const std::string& output, std::uint64_t limit_bytes,
-                                  std::int32_t rank, std::int32_t world_size);
+  struct Options {
+    std::uint64_t limit_bytes = 0;
+    std::int32_t rank = -1;
+    std::int32_t world_size = 0;
+    bool paused = false;
+    std::string capture, include, exclude;  // as in trace::spool::RunPage
+  };
+  // Beside the trace that it is to become: "OUTPUT.run", or the next free name. Errors: kIo; kUsage
+  // for a text that is too long.
+  static Result<RunFolder> create(const std::string& output, const Options& options);
   [[nodiscard]] const std::string& path() const { return path_; }
 
   void begins(std::int32_t program);
+  // Whether nothing is to be collected from now on.
+  void pause(bool paused);
   // With the status that waitpid() gave.
   void ends(std::int32_t wait_status);
   // Takes it away with all that is in it.

@@ -47,6 +47,8 @@ struct Settings {
   std::string filter;          // a regular expression
   std::string report = "-";    // of run: where its report goes; - is standard error
   std::string spool = "2GiB";  // of run: what its folder may use at most
+  std::string delay, duration;
+  std::string capture, include, exclude;
   bool strict = false;
   bool force = false;
   bool quiet = false;

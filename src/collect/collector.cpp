@@ -18,12 +18,12 @@ namespace {
 using trace::SpoolPush;
 
 std::uint64_t begin(const char* name, std::size_t bytes) noexcept {
-  SpoolPush push;
+  SpoolPush push = SpoolPush::opening({name, bytes});
   return push ? push.open({name, bytes}, ScopeDomain::kAnnotation) : 0;
 }
 
 void end(std::uint64_t range) noexcept {
-  SpoolPush push;
+  SpoolPush push = SpoolPush::even_stopped();
   if (push) push.close(range);
 }
 

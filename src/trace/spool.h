@@ -53,7 +53,14 @@ struct RunPage {
   std::int32_t rank;         // that whoever started the run is; -1 = unknown
   std::int32_t world_size;
   char host[64];
+  // Of these texts one that does not fit is refused before the run begins; "" is none.
+  char capture[256];   // name of the range outside of which nothing is collected
+  char include[1024];  // extended regular expressions: which commands are collected from
+  char exclude[1024];
+  // 1: nothing is collected now. Away from what is written often, because each push asks.
+  alignas(64) std::atomic<std::uint32_t> paused;
 };
+static_assert(sizeof(RunPage) <= 4096);
 
 enum class Ending : std::uint32_t { kUnknown, kExit };
 
@@ -86,7 +93,7 @@ struct OpenRange {
   std::uint32_t scope;  // the frame around it
   std::uint32_t frame;  // its own
   std::uint16_t domain;
-  std::uint16_t reserved;
+  std::uint16_t captures;  // 1: it is one of those that RunPage::capture names
 };
 inline constexpr std::uint32_t kMaxOpen = 128;
 

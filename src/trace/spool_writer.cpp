@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <regex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -126,6 +127,21 @@ struct Run {
 constinit Run g_run;
 constinit std::atomic<bool> g_joined = false;
 constinit std::atomic<bool> g_collecting = true;
+// Ranges of the process that are open and inside of which the run collects.
+constinit std::atomic<std::uint32_t> g_captures = 0;
+
+// Of a process that has joined.
+bool may_collect() {
+  return g_collecting.load(std::memory_order_relaxed) &&
+         g_run.page->paused.load(std::memory_order_relaxed) == 0;
+}
+bool is_captured() {
+  return g_run.page->capture[0] == '\0' || g_captures.load(std::memory_order_relaxed) > 0;
+}
+bool captures(std::string_view name) {
+  const char* wanted = g_run.page->capture;
+  return *wanted != '\0' && name == std::string_view(wanted);
+}
 
 class Descriptor {
  public:
@@ -434,7 +450,7 @@ void leave_thread(void* value) {
     // What it left open ends with it.
     pthread_setspecific(g_run.key, value);
     while (thread->open_count > 0) {
-      SpoolPush push;
+      SpoolPush push = SpoolPush::even_stopped();
       if (!push) break;
       push.close(0);
     }
@@ -520,6 +536,28 @@ bool make_process(bool forked) {
   return true;
 }
 
+bool matches(const char* pattern, const char* text) {
+  regex_t regex;
+  if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) return false;
+  const bool found = regexec(&regex, text, 0, nullptr, 0) == 0;
+  regfree(&regex);
+  return found;
+}
+
+// Whether this program is one of those that the run collects from.
+bool is_wanted(const RunPage& run) {
+  if (run.include[0] == '\0' && run.exclude[0] == '\0') return true;
+  char command[4096];
+  std::size_t size = read_file("/proc/self/cmdline", command, sizeof command - 1);
+  while (size > 0 && command[size - 1] == '\0') --size;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (command[i] == '\0') command[i] = ' ';
+  }
+  command[size] = '\0';
+  return (run.include[0] == '\0' || matches(run.include, command)) &&
+         (run.exclude[0] == '\0' || !matches(run.exclude, command));
+}
+
 bool mark_process() {
   if (g_run.same_process == nullptr) {
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -559,7 +597,7 @@ bool join_run(const char* folder, const JobRank& rank) noexcept {
     g_run.page = static_cast<RunPage*>(mapped);
   }
   const bool ours = g_run.page->magic.load(std::memory_order_acquire) == kRunMagic &&
-                    g_run.page->version == kVersion;
+                    g_run.page->version == kVersion && is_wanted(*g_run.page);
   if (ours && !g_run.key_made) g_run.key_made = pthread_key_create(&g_run.key, leave_thread) == 0;
   if (!ours || !g_run.key_made || !mark_process()) {
     munmap(g_run.page, 4096);
@@ -599,9 +637,13 @@ void after_fork() noexcept {
   }
   if (g_run.process != nullptr) munmap(g_run.process, 4096);
   make_process(true);
+  g_captures.store(0, std::memory_order_relaxed);
   if (own == nullptr) return;
   const std::int64_t now = spool_now_ns();
-  for (std::uint32_t i = 0; i < own->open_count; ++i) own->open[i].start_ns = now;
+  for (std::uint32_t i = 0; i < own->open_count; ++i) {
+    own->open[i].start_ns = now;
+    if (own->open[i].captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
+  }
   own->step_start_ns = 0;
   own->steps = 0;
 }
@@ -620,10 +662,14 @@ void leave_run(std::int32_t status) noexcept {
 void start_collection() noexcept { g_collecting.store(true, std::memory_order_relaxed); }
 void stop_collection() noexcept { g_collecting.store(false, std::memory_order_relaxed); }
 
-SpoolPush::SpoolPush() noexcept : thread_(nullptr) {
+SpoolPush SpoolPush::opening(std::string_view name) noexcept {
+  return SpoolPush(in_run() && may_collect() && captures(name));
+}
+
+SpoolPush::SpoolPush(bool even_stopped) noexcept : thread_(nullptr) {
   if (!g_joined.load(std::memory_order_acquire)) return;
   if (*g_run.same_process != 1) after_fork();
-  if (!g_collecting.load(std::memory_order_relaxed)) return;
+  if (!even_stopped && !(may_collect() && is_captured())) return;
   SpoolThread* thread = this_thread();
   if (thread == nullptr || thread->busy.load(std::memory_order_relaxed)) {
     count_dropped(thread);
@@ -718,6 +764,8 @@ std::uint64_t SpoolPush::open(std::string_view name, ScopeDomain domain) noexcep
   range.scope = scope_of(thread);
   range.frame = intern_frame(thread, range.scope, range.name, domain);
   range.domain = static_cast<std::uint16_t>(domain);
+  range.captures = captures(name) ? 1 : 0;
+  if (range.captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
   const std::size_t kept = name.size() < 63 ? name.size() : 63;
   if (kept > 0) std::memcpy(thread.open_names[at], name.data(), kept);
   thread.open_names[at][kept] = '\0';
@@ -754,6 +802,7 @@ void SpoolPush::close(std::uint64_t token) noexcept {
   }
   --thread.open_count;
   show_open(thread, at);
+  if (range.captures != 0) g_captures.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void SpoolPush::mark(std::string_view name, ScopeDomain domain,

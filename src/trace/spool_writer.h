@@ -50,14 +50,19 @@ void leave_run(std::int32_t status) noexcept;
 // CLOCK_MONOTONIC.
 std::int64_t spool_now_ns() noexcept;
 
-// Of the whole process: while stopped, SpoolPush is false and nothing is counted. Nested ranges
-// that are open go on.
+// Of the whole process: while stopped, SpoolPush is false and nothing is counted. Ranges that are
+// open go on, and their ends are kept. The run may be paused as well, or collect only inside of
+// ranges of one name.
 void start_collection() noexcept;
 void stop_collection() noexcept;
 
 class SpoolPush {
  public:
-  SpoolPush() noexcept;
+  SpoolPush() noexcept : SpoolPush(false) {}
+  // Of what began while collecting: also while stopped.
+  static SpoolPush even_stopped() noexcept { return SpoolPush(true); }
+  // For open() of a range of this name, which may be the one inside of which the run collects.
+  static SpoolPush opening(std::string_view name) noexcept;
   ~SpoolPush();
   SpoolPush(const SpoolPush&) = delete;
   SpoolPush& operator=(const SpoolPush&) = delete;
@@ -90,6 +95,7 @@ class SpoolPush {
   void step() noexcept;
 
  private:
+  explicit SpoolPush(bool even_stopped) noexcept;
   SpoolThread* thread_;
 };
 

@@ -29,6 +29,39 @@ void work(int ranges) {
   }
 }
 
+// What lies inside of a range "wanted" of any thread, and what does not.
+void capture() {
+  pasta::annotate around("around");
+  work(1);
+  for (int i = 0; i < 2; ++i) {
+    pasta::annotate wanted("wanted");
+    pasta::annotate nested("wanted");
+    work(1);
+    std::thread(work, 1).join();
+    if (fork() == 0) {
+      work(1);
+      std::exit(0);
+    }
+    wait(nullptr);
+  }
+  if (fork() == 0) {
+    work(1);
+    std::exit(0);
+  }
+  wait(nullptr);
+  work(1);
+}
+
+// A moment, and after a line of input another.
+int gate() {
+  pasta_mark("before");
+  std::puts("ready");
+  std::fflush(stdout);
+  std::getchar();
+  pasta_mark("after");
+  return 4;
+}
+
 void end_by(const std::string& how) {
   pasta::annotate open("open");
   if (how == "_exit") _exit(5);
@@ -73,6 +106,16 @@ int main(int argc, char** argv) {
     pasta_mark("on");
   } else if (what == "tag") {
     pasta_tag(argv, 16, "arguments");
+  } else if (what == "stop-inside") {
+    const std::uint64_t range = pasta_begin("begun before");
+    pasta_stop();
+    pasta_end(range);
+    pasta_start();
+    work(1);
+  } else if (what == "capture") {
+    capture();
+  } else if (what == "gate") {
+    return gate();
   } else if (what == "announce") {
     announce();
   } else if (what == "wait") {

@@ -160,6 +160,73 @@ class Run(unittest.TestCase):
         self.run_watched("true", options=("-f", "-o", "t.pasta"))
         self.assertEqual(self.reports(), ["summary"], "which says that there is nothing")
 
+    def test_ranges_that_end_while_stopped(self):
+        self.run_watched(ANNOTATE, "stop-inside")
+        self.assertEqual([self.count(name) for name in ("begun before", "outer")], [1, 1])
+        self.assertEqual(self.report()["trace"]["quality"]["problems"], [])
+
+    def test_capture_range(self):
+        self.run_watched(ANNOTATE, "capture", options=("-o", "t.pasta", "--capture-range", "wanted"))
+        # Twice: two threads and a child, which inherits the range and lets it end with itself.
+        self.assertEqual(self.count("inner"), 2 * 3)
+        self.assertEqual(self.count("around"), 0)
+        problems = self.report(codes=(3,))["trace"]["quality"]["problems"]
+        self.assertEqual([(p["reason"], p["count"]) for p in problems], [("begin_without_end", 2 * 2)])
+        self.run_watched(ANNOTATE, "capture", options=("-f", "-o", "t.pasta", "--capture-range", "unheard of"))
+        self.assertEqual(self.events(), [])
+
+    def test_which_processes(self):
+        script = f"'{ANNOTATE}' ranges 1; '{ANNOTATE}' ranges 2; '{ANNOTATE}' fork 3; :"
+        for options, ranges in ((("--include", "annotate (ranges|fork)"), 12), (("--include", "ranges [12]$"), 3),
+                                (("--exclude", "ranges 2"), 10), (("--include", "ranges", "--exclude", "1$"), 2)):
+            self.run_watched("sh", "-c", script, options=("-f", "-o", "t.pasta", *options))
+            self.assertEqual(self.count("inner"), ranges, options)
+        self.assertEqual(self.run_watched("true", options=("--include", "(")).returncode, 125)
+        self.assertEqual(self.run_watched("true", options=("--exclude", "x" * 2000)).returncode, 125)
+
+    def gate(self, *options):
+        watched = subprocess.Popen([PROGRAM, "run", "-f", "-o", "t.pasta", *options, "--", ANNOTATE, "gate"],
+                                   cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.assertEqual(watched.stdout.readline(), b"ready\n")
+        self.addCleanup(watched.stdout.close)
+        self.addCleanup(watched.stderr.close)
+        return watched
+
+    def go_on(self, watched):
+        watched.stdin.write(b"\n")
+        watched.stdin.close()
+        return watched.wait(timeout=60)
+
+    def test_duration(self):
+        watched = self.gate("--duration", "100ms")
+        while b"the trace is" not in watched.stderr.readline():
+            self.assertIsNone(watched.poll())
+        self.assertEqual([self.count(name) for name in ("before", "after")], [1, 0])
+        self.assertEqual(self.tool("processes")[0]["ended"], "still running")
+        self.assertEqual(self.go_on(watched), 4)
+        self.assertEqual([self.count(name) for name in ("before", "after")], [1, 0])
+        self.assertEqual(self.left(), ["t.pasta"])
+        watched = self.gate("--duration", "1000")
+        self.assertEqual(self.go_on(watched), 4)
+        self.assertEqual([self.count(name) for name in ("before", "after")], [1, 1])
+        self.assertEqual(self.run_watched("true", options=("--duration", "soon")).returncode, 125)
+
+    def test_delay(self):
+        watched = self.gate("--delay", "1000")
+        self.assertEqual(self.go_on(watched), 4)
+        self.assertIn(b"nothing was collected", watched.stderr.read())
+        self.assertEqual(self.events(), [])
+        watched = subprocess.Popen([PROGRAM, "run", "-f", "-o", "t.pasta", "--delay", "0.2", "--", ANNOTATE, "announce"],
+                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        told, began = 0, time.monotonic()
+        while time.monotonic() - began < 1:
+            told += len(watched.stdout.read(4096)) // 4
+        watched.stdout.close()
+        self.assertEqual(watched.wait(timeout=60), 128 + signal.SIGPIPE)
+        self.assertGreater(self.count("announced"), 0)
+        self.assertLess(self.count("announced"), told)
+
     def test_killed_at_any_time(self):
         seed = random.randrange(1 << 32)
         rng = random.Random(seed)
