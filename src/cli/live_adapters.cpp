@@ -1,5 +1,6 @@
 #include "cli/live_adapters.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,6 +15,15 @@ namespace pasta::cli {
 namespace {
 
 constexpr const char* kPreload = "LD_PRELOAD";
+constexpr const char* kNvtxVariable = "NVTX_INJECTION64_PATH";
+
+// Whether the library was built with this entry point. It does nothing where no run is joined.
+bool has_entry(const std::string& library, const char* function) {
+  void* opened = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  const bool has = opened != nullptr && dlsym(opened, function) != nullptr;
+  if (opened != nullptr) dlclose(opened);
+  return has;
+}
 
 Found annotations() {
   const auto collector = find_collector();
@@ -22,8 +32,23 @@ Found annotations() {
           "install pastaprof again"};
 }
 
+Found nvtx() {
+  const auto collector = find_collector();
+  if (!collector) return annotations();
+  if (!has_entry(*collector, "InitializeInjectionNvtx2")) {
+    return {Found::State::kMissing, "pastaprof was built without the headers of NVTX 3",
+            "run scripts/setup and build again"};
+  }
+  if (const char* other = std::getenv(kNvtxVariable); other != nullptr && *other != '\0') {
+    return {Found::State::kWarning, fmt::format("{} is set, to {}", kNvtxVariable, other),
+            fmt::format("unset {}", kNvtxVariable)};
+  }
+  return {.detail = "NVTX 3, of any program that calls it"};
+}
+
 constexpr std::array kLiveAdapters = {
     LiveAdapter{"annotations", "what programs say by pasta.h", nullptr, false, annotations},
+    LiveAdapter{"nvtx", "ranges and marks of NVTX", kNvtxVariable, false, nvtx},
 };
 
 // The value that `variable` is to have; none when it is taken.

@@ -19,7 +19,7 @@ using trace::SpoolPush;
 
 std::uint64_t begin(const char* name, std::size_t bytes) noexcept {
   SpoolPush push = SpoolPush::opening({name, bytes});
-  return push ? push.open({name, bytes}, ScopeDomain::kAnnotation) : 0;
+  return push ? push.open({.name = {name, bytes}}) : 0;
 }
 
 void end(std::uint64_t range) noexcept {
@@ -29,7 +29,7 @@ void end(std::uint64_t range) noexcept {
 
 void mark(const char* name, std::size_t bytes) noexcept {
   SpoolPush push;
-  if (push) push.mark({name, bytes}, ScopeDomain::kAnnotation);
+  if (push) push.mark({.name = {name, bytes}});
 }
 
 void step() noexcept {
@@ -61,8 +61,8 @@ void tag(const void* address, std::size_t size, const char* name, std::size_t by
   char* at = append(arguments, R"({"address":)");
   at = append(at, static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address)));
   at = append(append(append(at, R"(,"bytes":)"), std::uint64_t{size}), "}");
-  push.mark({name, bytes}, ScopeDomain::kAnnotation,
-            {arguments, static_cast<std::size_t>(at - arguments)});
+  push.mark(
+      {.name = {name, bytes}, .arguments = {arguments, static_cast<std::size_t>(at - arguments)}});
 }
 
 constexpr pasta_collector kCollector = {

@@ -26,7 +26,7 @@ namespace pasta::trace::spool {
 inline constexpr std::uint64_t kRunMagic = 0x006e757241545350;      // "PSTArun\0"
 inline constexpr std::uint64_t kProcessMagic = 0x006f727041545350;  // "PSTApro\0"
 inline constexpr std::uint64_t kLaneMagic = 0x0065616c41545350;     // "PSTAlae\0"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 inline constexpr const char* kRunFile = "run";
 inline constexpr const char* kProcessEnding = ".process";
@@ -85,17 +85,36 @@ struct ProcessPage {
 };
 static_assert(sizeof(ProcessPage) <= 4096);
 
-// A range that has not ended.
+// A range of a thread that has not ended.
 struct OpenRange {
   std::int64_t start_ns;
   std::uint64_t token;
+  std::uint64_t sequence;
   std::uint32_t name;
   std::uint32_t scope;  // the frame around it
   std::uint32_t frame;  // its own
+  std::uint32_t arguments;
+  std::uint32_t stack;
   std::uint16_t domain;
-  std::uint16_t captures;  // 1: it is one of those that RunPage::capture names
+  std::uint8_t captures;  // 1: it is one of those that RunPage::capture names
+  std::uint8_t silent;    // 1: began while nothing was collected, and is not kept
 };
 inline constexpr std::uint32_t kMaxOpen = 128;
+
+// A range of the process that has not ended, in the page of the thread that began it. Any thread
+// may end it.
+struct StartedRange {
+  std::int64_t start_ns;
+  std::uint64_t sequence;
+  std::uint32_t name;
+  std::uint32_t lane;
+  std::uint32_t arguments;
+  std::uint16_t domain;
+  std::uint16_t reserved;
+  std::atomic<std::uint32_t> open;  // 1 when all of it is set
+  std::uint32_t reserved2;
+};
+inline constexpr std::uint32_t kMaxStarted = 128;
 
 struct LanePage {
   std::atomic<std::uint64_t> magic;  // stored last
@@ -111,8 +130,9 @@ struct LanePage {
   std::uint32_t lane;  // number of the thread's lane, for `open`
   std::uint32_t reserved;
   OpenRange open[kMaxOpen];
+  StartedRange started[kMaxStarted];
 };
-inline constexpr std::size_t kLanePageBytes = 8192;
+inline constexpr std::size_t kLanePageBytes = 16384;
 static_assert(sizeof(LanePage) <= kLanePageBytes);
 
 // What stands in the place of an event's kind in cells that are none.
@@ -145,7 +165,9 @@ struct LaneCell {
   std::uint64_t context;
   std::uint32_t id, name, device;
   std::uint16_t type;
-  std::uint8_t unused[8];
+  std::uint8_t named;    // 1: by the program, not by the system
+  std::uint8_t unbound;  // 1: of the process; only its name tells it from others
+  std::uint8_t unused[6];
   CellKind kind;
   std::uint8_t unused2[25];
 };

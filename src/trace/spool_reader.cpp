@@ -184,6 +184,12 @@ void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
   lane.lane = page->lane;
   const std::uint32_t open = page->open_count.load();
   lane.open.assign(page->open, page->open + std::min(open, kMaxOpen));
+  lane.started.clear();
+  for (const StartedRange& range : page->started) {
+    if (range.open.load() == 0) continue;
+    lane.started.push_back(
+        {range.start_ns, range.sequence, range.name, range.lane, range.arguments, range.domain});
+  }
   const auto process = processes_.find(lane.process);
   lane.final = process != processes_.end() && !process->second.alive;
 }

@@ -60,6 +60,13 @@ struct SpoolLane {
   std::int64_t hold_ns = spool::kNoHold;
   std::uint32_t lane = 0;
   std::vector<spool::OpenRange> open;
+  struct Started {  // see StartedRange
+    std::int64_t start_ns;
+    std::uint64_t sequence;
+    std::uint32_t name, lane, arguments;
+    std::uint16_t domain;
+  };
+  std::vector<Started> started;
   bool final = false;      // its process was dead before this was looked at
   std::uint64_t read = 0;  // cells
 };

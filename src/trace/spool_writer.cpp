@@ -72,6 +72,31 @@ struct Slot {
   std::uint32_t id = 0;  // 0 = empty
 };
 
+// Ranges that were nested too deep to be kept, by their stack: what ends first are they.
+struct Skipped {
+  std::uint32_t stack, count;
+};
+constexpr std::uint32_t kSkippedStacks = 8;
+
+// A range of the process. Of the ones that are free each names the next.
+struct Started {
+  std::atomic<std::uint64_t> range = 0;  // as start() gave it; 0 = free
+  std::atomic<std::uint32_t> next = 0;
+  std::uint32_t generation = 0;
+  StartedRange* shown = nullptr;  // for whoever follows; none: there was no room
+  std::int64_t start_ns = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t name_bytes = 0, arguments_bytes = 0, lane_bytes = 0;
+  ScopeDomain domain{};
+  bool captures = false;
+  char* large = nullptr;  // where `text` is too small
+  std::size_t large_bytes = 0;
+  char text[440] = {};  // name, arguments, and the lane's name
+};
+static_assert(sizeof(Started) == 512);
+constexpr std::uint32_t kStartedAtOnce = 1024;
+constexpr std::uint32_t kStartedChunks = 64;
+
 }  // namespace
 
 // One spool file and the thread that writes it at the moment. When a thread ends, another takes its
@@ -100,6 +125,9 @@ struct SpoolThread {
 
   // The ranges that are open; the page has a copy for whoever follows.
   std::uint32_t open_count = 0;
+  std::uint32_t skipped_count = 0;
+  Skipped skipped[kSkippedStacks] = {};
+  std::uint32_t next_started = 0;  // in the page
   std::uint64_t tokens = 0;
   std::uint64_t steps = 0;
   std::int64_t step_start_ns = 0;
@@ -142,6 +170,10 @@ bool captures(std::string_view name) {
   const char* wanted = g_run.page->capture;
   return *wanted != '\0' && name == std::string_view(wanted);
 }
+// Ranges of the process. `g_free`: number + 1 of the first that is free, under a count of changes.
+constinit std::atomic<Started*> g_started[kStartedChunks] = {};
+constinit std::atomic<std::uint32_t> g_started_count = 0;
+constinit std::atomic<std::uint64_t> g_free = 0;
 
 class Descriptor {
  public:
@@ -390,6 +422,140 @@ void show_open(SpoolThread& thread, std::uint32_t from) {
   thread.page->open_count.store(thread.open_count, std::memory_order_release);
 }
 
+void skip(SpoolThread& thread, std::uint32_t stack) {
+  if (thread.skipped_count == 0) std::memset(thread.skipped, 0, sizeof thread.skipped);
+  for (Skipped& skipped : thread.skipped) {
+    if (skipped.count > 0 && skipped.stack != stack) continue;
+    skipped.stack = stack;
+    ++skipped.count;
+    ++thread.skipped_count;
+    return;
+  }
+}
+
+// Whether the innermost of this stack was skipped; then it has ended.
+bool unskip(SpoolThread& thread, std::uint32_t stack) {
+  if (thread.skipped_count == 0) return false;
+  for (Skipped& skipped : thread.skipped) {
+    if (skipped.count == 0 || skipped.stack != stack) continue;
+    --skipped.count;
+    --thread.skipped_count;
+    return true;
+  }
+  return false;
+}
+
+void count_unmatched() {
+  if (g_run.process != nullptr) g_run.process->unmatched.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Ends the range that is open at `at`.
+void close_at(SpoolPush& push, SpoolThread& thread, std::uint32_t at) {
+  const OpenRange range = thread.open[at];
+  if (range.silent == 0) {
+    Event event{};
+    event.kind = Kind::kScope;
+    event.name = {range.name};
+    event.lane = {thread.lane};
+    event.scope = {range.scope};
+    event.detail = range.domain;
+    event.range.sequence = range.sequence;
+    event.range.arguments = {range.arguments};
+    event.start_ns = range.start_ns;
+    event.end_ns = spool_now_ns();
+    // First committed, then closed: at no moment is it in neither.
+    push.add(event);
+  }
+  for (std::uint32_t i = at; i + 1 < thread.open_count; ++i) {
+    thread.open[i] = thread.open[i + 1];
+    std::memcpy(thread.open_names[i], thread.open_names[i + 1], sizeof thread.open_names[i]);
+  }
+  --thread.open_count;
+  show_open(thread, at);
+  if (range.captures != 0) g_captures.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Started* started_of(std::uint32_t number) {
+  if (number >= kStartedAtOnce * kStartedChunks) return nullptr;
+  Started* chunk = g_started[number / kStartedAtOnce].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : chunk + number % kStartedAtOnce;
+}
+
+// One that is free, and its number; none when there are too many.
+Started* take_started(std::uint32_t& number) {
+  std::uint64_t first = g_free.load(std::memory_order_acquire);
+  while (static_cast<std::uint32_t>(first) != 0) {
+    number = static_cast<std::uint32_t>(first) - 1;
+    Started* started = started_of(number);
+    const std::uint64_t next =
+        ((first >> 32) + 1) << 32 | std::uint64_t{started->next.load(std::memory_order_relaxed)};
+    if (g_free.compare_exchange_weak(first, next, std::memory_order_acq_rel)) return started;
+  }
+  number = g_started_count.fetch_add(1, std::memory_order_relaxed);
+  if (number >= kStartedAtOnce * kStartedChunks) {
+    g_started_count.fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  std::atomic<Started*>& chunk = g_started[number / kStartedAtOnce];
+  if (chunk.load(std::memory_order_acquire) == nullptr) {
+    constexpr std::size_t kBytes = sizeof(Started) * kStartedAtOnce;
+    void* memory =
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;  // its number is lost
+    Started* none = nullptr;
+    // Zero is how all that is in it begins.
+    if (!chunk.compare_exchange_strong(none, static_cast<Started*>(memory),
+                                       std::memory_order_acq_rel)) {
+      munmap(memory, kBytes);
+    }
+  }
+  return started_of(number);
+}
+
+void free_started(Started& started, std::uint32_t number) {
+  if (started.large != nullptr) munmap(started.large, started.large_bytes);
+  started.large = nullptr;
+  std::uint64_t first = g_free.load(std::memory_order_relaxed);
+  std::uint64_t next = 0;
+  do {
+    started.next.store(static_cast<std::uint32_t>(first), std::memory_order_relaxed);
+    next = ((first >> 32) + 1) << 32 | std::uint64_t{number + 1};
+  } while (!g_free.compare_exchange_weak(first, next, std::memory_order_acq_rel));
+}
+
+// Whoever ends the range has a spool with other numbers, so its text is kept.
+bool keep_text(Started& started, const Said& said, std::string_view lane) {
+  const auto cut = [](std::string_view text) {
+    return text.size() > kMaxTextBytes ? std::string_view{text.data(), kMaxTextBytes} : text;
+  };
+  char* to = started.text;
+  const std::string_view parts[] = {cut(said.name), cut(said.arguments), cut(lane)};
+  const std::size_t size = parts[0].size() + parts[1].size() + parts[2].size();
+  if (size > sizeof started.text) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    to = started.large = static_cast<char*>(memory);
+    started.large_bytes = size;
+  }
+  for (const std::string_view part : parts) {
+    if (!part.empty()) std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+  started.name_bytes = static_cast<std::uint32_t>(parts[0].size());
+  started.arguments_bytes = static_cast<std::uint32_t>(parts[1].size());
+  started.lane_bytes = static_cast<std::uint32_t>(parts[2].size());
+  return true;
+}
+
+std::uint32_t unbound_lane(SpoolThread& thread, std::string_view name) {
+  LaneCell cell{};
+  cell.kind = CellKind::kLane;
+  cell.name = intern_text(thread, name);
+  cell.type = static_cast<std::uint16_t>(LaneType::kThread);
+  cell.unbound = 1;
+  return cell.name == 0 ? 0 : intern_cell(thread, thread.other_slots, cell, thread.lanes);
+}
+
 // Tells whose events come now, and gives open ranges their numbers in this file.
 bool begin_lane(SpoolThread& thread) {
   char name[32] = {};
@@ -406,6 +572,8 @@ bool begin_lane(SpoolThread& thread) {
   std::uint32_t frame = 0;
   for (std::uint32_t i = 0; i < thread.open_count; ++i) {
     OpenRange& range = thread.open[i];
+    if (range.silent != 0) continue;
+    range.arguments = 0;
     range.name = intern_text(thread, thread.open_names[i]);
     range.scope = frame;
     frame = intern_frame(thread, frame, range.name, static_cast<ScopeDomain>(range.domain));
@@ -425,6 +593,7 @@ SpoolThread* make_thread() {
     if (!thread->taken.load(std::memory_order_relaxed) &&
         thread->taken.compare_exchange_strong(taken, true, std::memory_order_acquire)) {
       thread->open_count = 0;
+      thread->skipped_count = 0;
       thread->steps = 0;
       thread->step_start_ns = 0;
       thread->lane = 0;
@@ -638,6 +807,17 @@ void after_fork() noexcept {
   if (g_run.process != nullptr) munmap(g_run.process, 4096);
   make_process(true);
   g_captures.store(0, std::memory_order_relaxed);
+  // Ranges of the process are the parent's, which ends them.
+  const std::uint32_t count = g_started_count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (Started* started = started_of(i)) {
+      started->range.store(0, std::memory_order_relaxed);
+      if (started->large != nullptr) munmap(started->large, started->large_bytes);
+      started->large = nullptr;
+    }
+  }
+  g_started_count.store(0, std::memory_order_relaxed);
+  g_free.store(0, std::memory_order_relaxed);
   if (own == nullptr) return;
   const std::int64_t now = spool_now_ns();
   for (std::uint32_t i = 0; i < own->open_count; ++i) {
@@ -749,26 +929,37 @@ void SpoolPush::hold(std::int64_t ns) noexcept {
   thread_->page->hold_ns.store(ns, std::memory_order_release);
 }
 
-std::uint64_t SpoolPush::open(std::string_view name, ScopeDomain domain) noexcept {
+std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
   SpoolThread& thread = *thread_;
   const std::uint64_t token = ++thread.tokens;
-  if (thread.open_count == kMaxOpen) {
-    count_dropped(thread_);
+  const bool silent = !may_collect() || !(is_captured() || captures(said.name));
+  // Once one has been skipped, so are those in it: what a stack skipped are its innermost.
+  if (thread.open_count == kMaxOpen || thread.skipped_count > 0) {
+    if (!silent) count_dropped(thread_);
+    skip(thread, stack);
     return token;  // which close() will not find
   }
   const std::uint32_t at = thread.open_count;
   OpenRange& range = thread.open[at];
   range = {};
   range.token = token;
-  range.name = intern_text(thread, name);
-  range.scope = scope_of(thread);
-  range.frame = intern_frame(thread, range.scope, range.name, domain);
-  range.domain = static_cast<std::uint16_t>(domain);
-  range.captures = captures(name) ? 1 : 0;
-  if (range.captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t kept = name.size() < 63 ? name.size() : 63;
-  if (kept > 0) std::memcpy(thread.open_names[at], name.data(), kept);
-  thread.open_names[at][kept] = '\0';
+  range.stack = stack;
+  range.domain = static_cast<std::uint16_t>(said.domain);
+  thread.open_names[at][0] = '\0';
+  if (silent) {
+    range.silent = 1;
+  } else {
+    range.name = intern_text(thread, said.name);
+    range.scope = scope_of(thread);
+    range.frame = intern_frame(thread, range.scope, range.name, said.domain);
+    if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
+    range.sequence = said.sequence;
+    range.captures = captures(said.name) ? 1 : 0;
+    if (range.captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t kept = said.name.size() < 63 ? said.name.size() : 63;
+    if (kept > 0) std::memcpy(thread.open_names[at], said.name.data(), kept);
+    thread.open_names[at][kept] = '\0';
+  }
   range.start_ns = now();
   ++thread.open_count;
   show_open(thread, at);
@@ -779,42 +970,113 @@ void SpoolPush::close(std::uint64_t token) noexcept {
   SpoolThread& thread = *thread_;
   std::uint32_t at = thread.open_count;
   while (at > 0 && token != 0 && thread.open[at - 1].token != token) --at;
-  if (at == 0) {
-    if (g_run.process != nullptr) {
-      g_run.process->unmatched.fetch_add(1, std::memory_order_relaxed);
-    }
-    return;
+  if (at > 0) {
+    close_at(*this, thread, at - 1);
+  } else if (!unskip(thread, 0)) {
+    count_unmatched();
   }
-  const OpenRange range = thread.open[--at];
-  Event event{};
-  event.kind = Kind::kScope;
-  event.name = {range.name};
-  event.lane = {thread.lane};
-  event.scope = {range.scope};
-  event.detail = range.domain;
-  event.start_ns = range.start_ns;
-  event.end_ns = now();
-  // First committed, then closed: at no moment is it in neither.
-  add(event);
-  for (std::uint32_t i = at; i + 1 < thread.open_count; ++i) {
-    thread.open[i] = thread.open[i + 1];
-    std::memcpy(thread.open_names[i], thread.open_names[i + 1], sizeof thread.open_names[i]);
-  }
-  --thread.open_count;
-  show_open(thread, at);
-  if (range.captures != 0) g_captures.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void SpoolPush::mark(std::string_view name, ScopeDomain domain,
-                     std::string_view arguments) noexcept {
+std::uint32_t SpoolPush::depth(std::uint32_t stack) const noexcept {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < thread_->open_count; ++i) {
+    if (thread_->open[i].stack == stack) ++count;
+  }
+  if (thread_->skipped_count == 0) return count;
+  for (const Skipped& skipped : thread_->skipped) {
+    if (skipped.stack == stack) count += skipped.count;
+  }
+  return count;
+}
+
+void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
+  SpoolThread& thread = *thread_;
+  if (unskip(thread, stack)) return;
+  std::uint32_t at = thread.open_count;
+  while (at > 0 && thread.open[at - 1].stack != stack) --at;
+  if (at > 0) {
+    close_at(*this, thread, at - 1);
+  } else {
+    count_unmatched();
+  }
+}
+
+std::uint64_t SpoolPush::start(const Said& said, std::string_view lane) noexcept {
+  std::uint32_t number = 0;
+  Started* started = take_started(number);
+  if (started == nullptr || !keep_text(*started, said, lane)) {
+    if (started != nullptr) free_started(*started, number);
+    count_dropped(thread_);
+    return 0;
+  }
+  started->domain = said.domain;
+  started->captures = captures(said.name);
+  if (started->captures) g_captures.fetch_add(1, std::memory_order_relaxed);
+  started->sequence = said.sequence;
+  started->start_ns = now();
+  SpoolThread& thread = *thread_;
+  started->shown = nullptr;
+  for (std::uint32_t i = 0; i < kMaxStarted; ++i) {
+    StartedRange& shown = thread.page->started[thread.next_started++ % kMaxStarted];
+    if (shown.open.load(std::memory_order_acquire) != 0) continue;
+    shown.name = intern_text(thread, said.name);
+    shown.arguments = said.arguments.empty() ? 0 : intern_text(thread, said.arguments);
+    shown.lane = unbound_lane(thread, lane);
+    shown.domain = static_cast<std::uint16_t>(said.domain);
+    shown.sequence = said.sequence;
+    shown.start_ns = started->start_ns;
+    shown.open.store(1, std::memory_order_release);
+    started->shown = &shown;
+    break;
+  }
+  const std::uint64_t range =
+      std::uint64_t{++started->generation} << 32 | std::uint64_t{number + 1};
+  started->range.store(range, std::memory_order_release);
+  return range;
+}
+
+void SpoolPush::finish(std::uint64_t range) noexcept {
+  if (range == 0) return;
+  const auto number = static_cast<std::uint32_t>(range) - 1;
+  Started* started = started_of(number);
+  std::uint64_t expected = range;
+  if (started == nullptr ||
+      !started->range.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+    count_unmatched();
+    return;
+  }
+  const char* text = started->large != nullptr ? started->large : started->text;
+  const std::string_view arguments{text + started->name_bytes, started->arguments_bytes};
+  Event event{};
+  event.kind = Kind::kScope;
+  event.flags = kAnnotation;
+  event.detail = static_cast<std::uint16_t>(started->domain);
+  event.name = string({text, started->name_bytes});
+  event.range.sequence = started->sequence;
+  if (!arguments.empty()) event.range.arguments = string(arguments);
+  event.lane = {unbound_lane(*thread_, {arguments.data() + arguments.size(), started->lane_bytes})};
+  event.start_ns = started->start_ns;
+  event.end_ns = now();
+  if (event.lane) {
+    add(event);
+  } else {
+    count_dropped(thread_);
+  }
+  if (started->shown != nullptr) started->shown->open.store(0, std::memory_order_release);
+  if (started->captures) g_captures.fetch_sub(1, std::memory_order_relaxed);
+  free_started(*started, number);
+}
+
+void SpoolPush::mark(const Said& said) noexcept {
   Event event{};
   event.kind = Kind::kScope;
   event.flags = kInstant;
-  event.name = string(name);
+  event.name = string(said.name);
   event.lane = lane();
   event.scope = scope();
-  event.detail = static_cast<std::uint16_t>(domain);
-  if (!arguments.empty()) event.range.arguments = string(arguments);
+  event.detail = static_cast<std::uint16_t>(said.domain);
+  event.range.sequence = said.sequence;
+  if (!said.arguments.empty()) event.range.arguments = string(said.arguments);
   event.start_ns = event.end_ns = now();
   add(event);
 }
@@ -840,6 +1102,18 @@ void SpoolPush::step() noexcept {
     ++thread.steps;
   }
   thread.step_start_ns = now_ns;
+}
+
+void SpoolPush::name_thread(std::uint64_t thread, std::string_view name) noexcept {
+  LaneCell cell{};
+  cell.kind = CellKind::kLane;
+  cell.native_id = thread;
+  cell.name = intern_text(*thread_, name);
+  cell.type = static_cast<std::uint16_t>(LaneType::kThread);
+  cell.named = 1;
+  if (intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes) == 0) {
+    count_dropped(thread_);
+  }
 }
 
 }  // namespace pasta::trace

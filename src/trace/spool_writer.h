@@ -56,6 +56,14 @@ std::int64_t spool_now_ns() noexcept;
 void start_collection() noexcept;
 void stop_collection() noexcept;
 
+// What is said of a range or a moment.
+struct Said {
+  std::string_view name;
+  ScopeDomain domain = ScopeDomain::kAnnotation;
+  std::string_view arguments = {};  // a JSON object
+  std::uint64_t sequence = 0;
+};
+
 class SpoolPush {
  public:
   SpoolPush() noexcept : SpoolPush(false) {}
@@ -85,14 +93,24 @@ class SpoolPush {
   void add(const Event& event) noexcept;
   void hold(std::int64_t ns) noexcept;
 
-  // A range from now on; gives what close() needs.
-  std::uint64_t open(std::string_view name, ScopeDomain domain) noexcept;
+  // A range of this thread from now on; gives what close() needs. Collection may be stopped: then
+  // it is not kept, and still has to be closed.
+  std::uint64_t open(const Said& said, std::uint32_t stack = 0) noexcept;
   // Ends the range that `token` is of, which need not be the innermost; 0: the innermost.
   void close(std::uint64_t token) noexcept;
+  // How many ranges of this stack are open; their innermost ends.
+  [[nodiscard]] std::uint32_t depth(std::uint32_t stack) const noexcept;
+  void close_innermost(std::uint32_t stack) noexcept;
+  // A range of the process, on a lane of this name; gives what finish() needs, 0 when it is not
+  // kept. Any thread may end it, in the process that began it.
+  std::uint64_t start(const Said& said, std::string_view lane) noexcept;
+  void finish(std::uint64_t range) noexcept;
   // A moment.
-  void mark(std::string_view name, ScopeDomain domain, std::string_view arguments = {}) noexcept;
+  void mark(const Said& said) noexcept;
   // Ends the iteration that is under way on this thread, and begins the next.
   void step() noexcept;
+  // What the program calls a thread, by the system's number.
+  void name_thread(std::uint64_t thread, std::string_view name) noexcept;
 
  private:
   explicit SpoolPush(bool even_stopped) noexcept;

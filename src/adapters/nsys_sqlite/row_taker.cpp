@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "adapters/common/operator_text.h"
 #include "base/json_writer.h"
 
 namespace pasta::adapters::nsys_sqlite {
@@ -373,7 +374,7 @@ Status RowTaker::read_nvtx_names(const Database& database) {
 }
 
 RowTaker::Label RowTaker::make_label(string_view text) {
-  const OperatorText read = read_operator(text);
+  const common::OperatorText read = common::read_operator(text);
   Label out;
   if (!read.name.empty()) out.name = dictionary_.string(read.name);
   out.sequence = read.sequence;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/decimal.h"
-
 namespace pasta::adapters::nsys_sqlite {
 namespace {
 
@@ -50,10 +48,6 @@ constexpr auto kSyncTypes = std::to_array<SyncType>({
 });
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-constexpr std::string_view kSequence = ", seq = ";
-constexpr std::string_view kOperatorId = ", op_id = ";
-constexpr std::string_view kSizes = ", sizes = ";
 
 }  // namespace
 
@@ -104,35 +98,6 @@ ApiDomain api_domain(std::optional<std::int64_t> event_class, std::string_view c
   if (event_class == 1) return ApiDomain::kDriver;
   if (call.starts_with("cuda")) return ApiDomain::kRuntime;
   return call.starts_with("cu") ? ApiDomain::kDriver : ApiDomain::kUnknown;
-}
-
-OperatorText read_operator(std::string_view text) {
-  OperatorText out{.name = text, .sizes = {}};
-  const std::size_t end =
-      std::min({text.find(kSequence), text.find(kOperatorId), text.find(kSizes)});
-  if (end == text.npos) return out;
-  out.is_operator = true;
-  out.name = text.substr(0, end);
-  const std::string_view rest = text.substr(end);
-  if (const std::size_t at = rest.find(kSequence); at != rest.npos) {
-    std::string_view number = rest.substr(at + kSequence.size());
-    number = number.substr(0, number.find(','));
-    std::uint64_t value = 0;
-    if (base::parse_unsigned(number, value)) out.sequence = value + 1;
-  }
-  if (const std::size_t at = rest.find(kSizes); at != rest.npos) {
-    std::string_view sizes = rest.substr(at + kSizes.size());
-    // The list ends where its brackets do; anything but numbers in it is not kept.
-    int depth = 0;
-    std::size_t size = 0;
-    for (; size < sizes.size(); ++size) {
-      const char c = sizes[size];
-      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
-      if (depth <= 0 || !(is_digit(c) || std::string_view("[], ").find(c) != text.npos)) break;
-    }
-    if (size < sizes.size() && size > 0 && depth == 0) out.sizes = sizes.substr(0, size + 1);
-  }
-  return out;
 }
 
 }  // namespace pasta::adapters::nsys_sqlite

@@ -58,14 +58,4 @@ SyncType sync_type(std::int64_t type);
 std::string_view without_version(std::string_view call);
 ApiDomain api_domain(std::optional<std::int64_t> event_class, std::string_view call);
 
-// What PyTorch writes into the name of a range (torch.autograd.profiler.emit_nvtx):
-// "aten::mul, seq = 45328, op_id = 990726, sizes = [[2, 3], []]".
-struct OperatorText {
-  std::string_view name;
-  std::uint64_t sequence = 0;  // + 1; 0 = none
-  std::string_view sizes;      // "[[2, 3], []]"
-  bool is_operator = false;
-};
-OperatorText read_operator(std::string_view text);
-
 }  // namespace pasta::adapters::nsys_sqlite

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/common/operator_text.h"
+
 namespace pasta::adapters::nsys_sqlite {
 namespace {
 
@@ -15,6 +17,7 @@ TEST(NsysVocabulary, CallsLoseOnlyTheVersionOfTheirInterface) {
 }
 
 TEST(NsysVocabulary, OperatorsOfPyTorch) {
+  using common::OperatorText, common::read_operator;
   const OperatorText full = read_operator(
       "aten::mul, seq = 45328, op_id = 7, sizes = [[2, 3], []], input_op_ids = [[1]]");
   EXPECT_TRUE(full.is_operator);

@@ -99,8 +99,11 @@ bool Decoder::define(const Event& cell) {
                                            .process = process_,
                                            .device = device,
                                            .context = lane.context,
-                                           .native_id = lane.native_id});
-      if (name) dictionary_->update(id, name);
+                                           .native_id = lane.native_id,
+                                           .native_text = lane.unbound != 0 ? name : StringId{}});
+      // What the program calls it wins, whichever file is read first.
+      const bool wins = lane.named != 0 || !dictionary_->lane(id).name;
+      if (name && lane.unbound == 0 && wins) dictionary_->update(id, name);
       return add(lanes_, lane.id, id);
     }
     case CellKind::kDevice: {
@@ -175,6 +178,7 @@ bool Decoder::payload(Event& event) const {
 
 bool Decoder::unfinished(const OpenRange& range, std::uint32_t lane, std::int64_t end_ns,
                          Event& event) const {
+  if (range.silent != 0) return false;
   event = {};
   event.kind = Kind::kScope;
   event.flags = kUnfinished;
@@ -182,15 +186,40 @@ bool Decoder::unfinished(const OpenRange& range, std::uint32_t lane, std::int64_
   event.name = {range.name};
   event.scope = {range.scope};
   event.lane = {lane};
+  event.range.sequence = range.sequence;
+  event.range.arguments = {range.arguments};
   if (lane == 0 || !map(lanes_, event.lane) || !map(strings_, event.name) ||
-      !map(frames_, event.scope) ||
+      !map(frames_, event.scope) || !map(strings_, event.range.arguments) ||
       __builtin_add_overflow(range.start_ns, epoch_ns_, &event.start_ns)) {
     return false;
   }
   event.end_ns = std::max(end_ns, event.start_ns);
-  // Its writer died after it had committed the event and before it had closed the range.
-  return last_.kind != Kind::kScope || last_.name != event.name || last_.lane != event.lane ||
-         last_.start_ns != event.start_ns;
+  return !is_last(event);
+}
+
+bool Decoder::unfinished(const trace::SpoolLane::Started& range, std::int64_t end_ns,
+                         Event& event) const {
+  event = {};
+  event.kind = Kind::kScope;
+  event.flags = kUnfinished | kAnnotation;
+  event.detail = range.domain;
+  event.name = {range.name};
+  event.lane = {range.lane};
+  event.range.sequence = range.sequence;
+  event.range.arguments = {range.arguments};
+  if (range.lane == 0 || !map(lanes_, event.lane) || !map(strings_, event.name) ||
+      !map(strings_, event.range.arguments) ||
+      __builtin_add_overflow(range.start_ns, epoch_ns_, &event.start_ns)) {
+    return false;
+  }
+  event.end_ns = std::max(end_ns, event.start_ns);
+  return true;
+}
+
+// Its writer died after it had committed the event and before it had closed the range.
+bool Decoder::is_last(const Event& event) const {
+  return last_.kind == Kind::kScope && last_.name == event.name && last_.lane == event.lane &&
+         last_.start_ns == event.start_ns;
 }
 
 bool Decoder::gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const {

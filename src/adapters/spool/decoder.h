@@ -9,7 +9,7 @@
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
 #include "pasta/quality.h"
-#include "trace/spool.h"
+#include "trace/spool_reader.h"
 
 namespace pasta::adapters::spool {
 
@@ -24,6 +24,9 @@ class Decoder {
   // The event of a range that never ended, unless it is the one that was committed last.
   bool unfinished(const trace::spool::OpenRange& range, std::uint32_t lane, std::int64_t end_ns,
                   Event& event) const;
+  bool unfinished(const trace::SpoolLane::Started& range, std::int64_t end_ns, Event& event) const;
+  // Whether it is the one that was committed last, with another end.
+  [[nodiscard]] bool is_last(const Event& event) const;
   // Of what was lost from the last event on.
   bool gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const;
 

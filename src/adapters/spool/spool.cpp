@@ -156,13 +156,22 @@ class Run final : public Adapter {
       }
       lane_end_ns = std::max(lane_end_ns + run.epoch_ns, given_ns_);
       Event event;
-      for (const auto& range : lane.open) {
-        if (!reader.decoder->unfinished(range, lane.lane, lane_end_ns, event)) continue;
+      const auto keep_unfinished = [&] {
         fresh_.push_back(event);
         problems_.add(Reason::kBeginWithoutEnd, [&] {
           return fmt::format("\"{}\" of process {}", dictionary_->text(event.name),
                              process == folder_.processes().end() ? 0 : process->second.process);
         });
+      };
+      for (const auto& range : lane.open) {
+        if (reader.decoder->unfinished(range, lane.lane, lane_end_ns, event)) keep_unfinished();
+      }
+      for (const auto& range : lane.started) {
+        if (!reader.decoder->unfinished(range, lane_end_ns, event)) continue;
+        const bool ended = std::any_of(readers_.begin(), readers_.end(), [&](const auto& other) {
+          return other.second.decoder && other.second.decoder->is_last(event);
+        });
+        if (!ended) keep_unfinished();
       }
       if (lane.dropped == 0) continue;
       // Who sees a gap counts what it has lost.
