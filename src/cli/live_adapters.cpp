@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "cli/console.h"
+#include "cli/cuda_check.h"
 
 namespace pasta::cli {
 namespace {
@@ -49,6 +50,8 @@ Found nvtx() {
 constexpr std::array kLiveAdapters = {
     LiveAdapter{"annotations", "what programs say by pasta.h", nullptr, false, annotations},
     LiveAdapter{"nvtx", "ranges and marks of NVTX", kNvtxVariable, false, nvtx},
+    LiveAdapter{"cupti", "CUDA: kernels, copies, memory, waits and calls", "CUDA_INJECTION64_PATH",
+                false, check_cuda},
 };
 
 // The value that `variable` is to have; none when it is taken.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "adapters/cupti/adapter.h"
 #include "pasta/pasta.h"
 #include "trace/job_rank.h"
 #include "trace/spool_writer.h"
@@ -75,7 +76,10 @@ bool join() noexcept {
   if (trace::in_run()) return true;
   const char* folder = std::getenv(trace::spool::kFolderVariable);
   if (folder == nullptr || !trace::join_run(folder, trace::job_rank_of_environment())) return false;
-  pthread_atfork(nullptr, nullptr, trace::after_fork);
+  pthread_atfork(nullptr, nullptr, [] {
+    trace::after_fork();
+    adapters::cupti::after_fork();
+  });
   on_exit(on_end, nullptr);
   return true;
 }
@@ -93,6 +97,7 @@ __attribute__((visibility("default"))) const pasta_collector* pasta_collector_v1
 
 // What ends a process without running its handlers.
 [[noreturn]] __attribute__((visibility("default"))) void _exit(int status) {
+  pasta::adapters::cupti::flush();
   pasta::trace::leave_run(status);
   for (;;) syscall(SYS_exit_group, status);
 }

@@ -142,6 +142,8 @@ enum class CellKind : std::uint8_t {
   kLane = 0x82,        // LaneCell
   kDevice = 0x83,      // DeviceCell
   kAttributes = 0x84,  // AttributesCell
+  kNote = 0x85,        // NoteCell
+  kFact = 0x86,        // FactCell
   kPad = 0xff,         // nothing; up to the end of a mapping
 };
 
@@ -190,11 +192,29 @@ struct AttributesCell {
   std::uint32_t block[3];
   std::uint32_t cluster[3];
 };
+// A problem that the collector has met.
+struct NoteCell {
+  std::uint64_t count;
+  std::uint32_t text;
+  std::uint16_t reason;  // pasta::Reason
+  std::uint8_t unused[24];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
+// Of the trace as a whole.
+struct FactCell {
+  std::uint32_t key, value;
+  std::uint8_t unused[30];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
 inline constexpr std::size_t kCellBytes = sizeof(Event);
 static_assert(sizeof(StringCell) == 64 && offsetof(StringCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(FrameCell) == 64 && offsetof(FrameCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(LaneCell) == 64 && offsetof(LaneCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(DeviceCell) == 64 && offsetof(DeviceCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(NoteCell) == 64 && offsetof(NoteCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(FactCell) == 64 && offsetof(FactCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(AttributesCell) == 64 &&
               offsetof(AttributesCell, kind) == offsetof(Event, kind));
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&

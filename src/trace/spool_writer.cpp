@@ -218,10 +218,10 @@ char* append(char* to, std::uint64_t number) {
 }
 
 // Fits into `to` of PATH_MAX by the size of Run::folder.
-void lane_path(char* to, std::uint32_t number) {
+void lane_path(char* to, std::uint32_t number, const char* ending = kLaneEnding) {
   to = append(append(to, g_run.folder), "/");
   to = append(append(append(to, g_run.process_number), "-"), number);
-  append(to, kLaneEnding);
+  append(to, ending);
 }
 
 // Takes `bytes` of what the run may use.
@@ -264,13 +264,13 @@ unsigned char* create(const char* path, std::size_t size) {
   return static_cast<unsigned char*>(mapped);
 }
 
-void count_dropped(SpoolThread* thread) {
+void count_dropped(SpoolThread* thread, std::uint64_t count = 1) {
   if (thread != nullptr && thread->page != nullptr) {
-    thread->page->dropped.fetch_add(1, std::memory_order_relaxed);
+    thread->page->dropped.fetch_add(count, std::memory_order_relaxed);
   } else if (g_run.process != nullptr) {
-    g_run.process->dropped.fetch_add(1, std::memory_order_relaxed);
+    g_run.process->dropped.fetch_add(count, std::memory_order_relaxed);
   } else if (g_run.page != nullptr) {
-    g_run.page->dropped.fetch_add(1, std::memory_order_relaxed);
+    g_run.page->dropped.fetch_add(count, std::memory_order_relaxed);
   }
 }
 
@@ -839,6 +839,14 @@ void leave_run(std::int32_t status) noexcept {
   g_run.process->ending.store(Ending::kExit, std::memory_order_release);
 }
 
+unsigned char* make_spool_memory(const char* ending, std::size_t bytes) noexcept {
+  if (!in_run()) return nullptr;
+  const KeptErrno kept;
+  char path[PATH_MAX];
+  lane_path(path, next_number(), ending);
+  return create(path, bytes);
+}
+
 void start_collection() noexcept { g_collecting.store(true, std::memory_order_relaxed); }
 void stop_collection() noexcept { g_collecting.store(false, std::memory_order_relaxed); }
 
@@ -885,6 +893,18 @@ LaneId SpoolPush::queue(const Lane& queue) noexcept {
   cell.name = queue.name.value;
   cell.device = queue.device.value;
   cell.type = static_cast<std::uint16_t>(LaneType::kQueue);
+  if (queue.native_text) {
+    cell.name = queue.native_text.value;
+    cell.unbound = 1;
+  }
+  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes)};
+}
+
+LaneId SpoolPush::thread(std::uint64_t native_id) noexcept {
+  LaneCell cell{};
+  cell.kind = CellKind::kLane;
+  cell.native_id = native_id;
+  cell.type = static_cast<std::uint16_t>(LaneType::kThread);
   return {intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes)};
 }
 
@@ -927,6 +947,25 @@ void SpoolPush::add(const Event& event) noexcept {
 
 void SpoolPush::hold(std::int64_t ns) noexcept {
   thread_->page->hold_ns.store(ns, std::memory_order_release);
+}
+
+void SpoolPush::lost(std::uint64_t count) noexcept { count_dropped(thread_, count); }
+
+void SpoolPush::note(Reason reason, std::uint64_t count, std::string_view text) noexcept {
+  NoteCell cell{};
+  cell.kind = CellKind::kNote;
+  cell.count = count;
+  cell.text = intern_text(*thread_, text);
+  cell.reason = static_cast<std::uint16_t>(reason);
+  if (!add_cell(*thread_, cell)) count_dropped(thread_);
+}
+
+void SpoolPush::fact(std::string_view key, std::string_view value) noexcept {
+  FactCell cell{};
+  cell.kind = CellKind::kFact;
+  cell.key = intern_text(*thread_, key);
+  cell.value = intern_text(*thread_, value);
+  if (!add_cell(*thread_, cell)) count_dropped(thread_);
 }
 
 std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {

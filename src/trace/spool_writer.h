@@ -30,6 +30,7 @@
 
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
+#include "pasta/quality.h"
 #include "trace/job_rank.h"
 #include "trace/spool.h"
 
@@ -49,6 +50,11 @@ void after_fork() noexcept;
 void leave_run(std::int32_t status) noexcept;
 // CLOCK_MONOTONIC.
 std::int64_t spool_now_ns() noexcept;
+
+// `bytes` of zeros of a file of its own in the run's folder, "N-M" and `ending`, that stay mapped:
+// what lies there is there whatever becomes of the process. In a child after fork() they are still
+// the parent's. None when there is no room.
+unsigned char* make_spool_memory(const char* ending, std::size_t bytes) noexcept;
 
 // Of the whole process: while stopped, SpoolPush is false and nothing is counted. Ranges that are
 // open go on, and their ends are kept. The run may be paused as well, or collect only inside of
@@ -87,11 +93,18 @@ class SpoolPush {
   // A device queue. The same `queue` gives the same lane in all spools of the process. Text fields
   // of `queue` and of `device` are strings of this spool.
   LaneId queue(const Lane& queue) noexcept;
+  // Another thread of the process, by its system id.
+  LaneId thread(std::uint64_t native_id) noexcept;
   DeviceId device(const Device& device) noexcept;
   AttributesId attributes(const LaunchAttributes& attributes) noexcept;
 
   void add(const Event& event) noexcept;
   void hold(std::int64_t ns) noexcept;
+  // Events that a vendor has dropped, of which nothing else is known.
+  void lost(std::uint64_t count) noexcept;
+  // What readers of the trace are told besides its events.
+  void note(Reason reason, std::uint64_t count, std::string_view text) noexcept;
+  void fact(std::string_view key, std::string_view value) noexcept;
 
   // A range of this thread from now on; gives what close() needs. Collection may be stopped: then
   // it is not kept, and still has to be closed.

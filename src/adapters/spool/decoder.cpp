@@ -60,7 +60,7 @@ void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, P
         last_end_ns_ = std::max(last_end_ns_, copy.end_ns);
       }
     } else {
-      understood = define(cell);
+      understood = define(cell, problems);
     }
     if (!understood) {
       problems.add(Reason::kRecordSkipped, [&] { return fmt::format("{}: cell {}", path_, at); });
@@ -68,7 +68,7 @@ void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, P
   }
 }
 
-bool Decoder::define(const Event& cell) {
+bool Decoder::define(const Event& cell, Problems& problems) {
   switch (static_cast<CellKind>(cell.kind)) {
     case CellKind::kPad:
       return true;
@@ -132,6 +132,23 @@ bool Decoder::define(const Event& cell) {
       made.local_bytes_per_thread = cells.local_bytes_per_thread;
       made.priority = cells.priority;
       return add(attributes_, cells.id, dictionary_->attributes(made));
+    }
+    case CellKind::kNote: {
+      const auto note = as<NoteCell>(cell);
+      StringId text{note.text};
+      if (!map(strings_, text) || note.reason >= static_cast<unsigned>(Reason::kCount) ||
+          note.count == 0) {
+        return false;
+      }
+      problems.add(static_cast<Reason>(note.reason), note.count, dictionary_->text(text));
+      return true;
+    }
+    case CellKind::kFact: {
+      const auto fact = as<FactCell>(cell);
+      StringId key{fact.key}, value{fact.value};
+      if (!map(strings_, key) || !map(strings_, value) || !key) return false;
+      dictionary_->fact(dictionary_->text(key), dictionary_->text(value));
+      return true;
     }
   }
   return false;

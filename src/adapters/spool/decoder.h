@@ -31,7 +31,7 @@ class Decoder {
   bool gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const;
 
  private:
-  bool define(const Event& cell);
+  bool define(const Event& cell, Problems& problems);
   bool event(Event& event) const;
   bool payload(Event& event) const;
   template <class IdType>

@@ -1,0 +1,785 @@
+#include "adapters/cupti/adapter.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "adapters/cupti/api.h"
+#include "adapters/cupti/decode.h"
+#include "trace/spool_writer.h"
+
+namespace pasta::adapters::cupti {
+namespace {
+
+using trace::SpoolPush;
+
+// CUPTI takes one for each thread that calls CUDA, and one more while it empties the other.
+constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
+constexpr std::uint32_t kBuffersAtOnce = 16;
+constexpr std::uint32_t kMostBuffers = 512;
+constexpr std::uint32_t kBitsOfWord = 64;
+constexpr const char* kBufferEnding = ".cupti";
+
+// An event may be pushed this long after the buffer that it lies in was complete.
+constexpr std::int64_t kHoldNs = 2'000'000'000;
+// For what a flush may take when the process is about to end.
+constexpr time_t kMostSecondsOfFlush = 10;
+// Two readings of the same clock pair agree better than this.
+constexpr std::int64_t kClockToleranceNs = 1'000;
+
+constexpr RecordKind kKinds[] = {RecordKind::kContext,  RecordKind::kConcurrentKernel,
+                                 RecordKind::kMemcpy,   RecordKind::kPeerCopy,
+                                 RecordKind::kMemset,   RecordKind::kSynchronization,
+                                 RecordKind::kMemory,   RecordKind::kMemoryPool,
+                                 RecordKind::kOverhead, RecordKind::kRuntime,
+                                 RecordKind::kDriver};
+constexpr const char* kKindNames[] = {"contexts",
+                                      "kernels",
+                                      "copies",
+                                      "copies to peers",
+                                      "fills",
+                                      "waits",
+                                      "allocations",
+                                      "memory pools",
+                                      "overhead",
+                                      "calls of the runtime",
+                                      "calls of the driver"};
+
+// Calls that only ask for something and come in thousands: their records would cost more than all
+// others together.
+constexpr std::string_view kQueries[] = {"cudaGetDevice",
+                                         "cudaSetDevice",
+                                         "cudaGetLastError",
+                                         "cudaPeekAtLastError",
+                                         "cudaGetErrorString",
+                                         "cudaGetErrorName",
+                                         "cudaStreamIsCapturing",
+                                         "cudaStreamGetCaptureInfo",
+                                         "cudaThreadExchangeStreamCaptureMode",
+                                         "cudaStreamQuery",
+                                         "cudaEventQuery",
+                                         "cudaStreamGetPriority",
+                                         "cudaStreamGetFlags",
+                                         "cudaDeviceGetAttribute",
+                                         "cudaDeviceGetStreamPriorityRange",
+                                         "cudaGetDeviceProperties",
+                                         "cudaGetDeviceCount",
+                                         "cudaPointerGetAttributes",
+                                         "cudaFuncGetAttributes",
+                                         "cudaFuncSetAttribute",
+                                         "cudaOccupancy",
+                                         "cudaGetDriverEntryPoint",
+                                         "cudaDriverGetVersion",
+                                         "cudaRuntimeGetVersion",
+                                         "__cuda",
+                                         "cudaConfigureCall",
+                                         "cudaCreateChannelDesc",
+                                         "cudaGetSymbol",
+                                         "cudaGetFuncBySymbol"};
+// Of the driver only what starts work: programs that use it without the runtime.
+constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
+
+enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2 };
+constexpr std::uint32_t kMostCallbacks = 2048;
+
+struct Buffer {
+  unsigned char* bytes = nullptr;
+  std::size_t valid = 0;
+  // When CUPTI got it; 0: it has not got it.
+  std::atomic<std::int64_t> lent_ns = 0;
+  Buffer* next = nullptr;  // in State::complete
+};
+
+// From what CUPTI and CUDA number to the spool's numbers, each entry where its key's hash leads;
+// what falls out is interned again.
+template <class Key, class Id, std::uint32_t n>
+class Cache {
+ public:
+  // The id of `key`, made by `make` when it is not here.
+  template <class Make>
+  Id get(const Key& key, Make&& make) {
+    static_assert(sizeof(Key) % sizeof(std::uint64_t) == 0);
+    std::uint64_t hash = 0;
+    std::uint64_t words[sizeof(Key) / sizeof(std::uint64_t)];
+    std::memcpy(words, &key, sizeof key);
+    for (const std::uint64_t word : words) {
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 29;
+    }
+    Entry& entry = entries_[hash % n];
+    if (entry.id && std::memcmp(&entry.key, &key, sizeof key) == 0) return entry.id;
+    const Id id = make();
+    entry.key = key;
+    entry.id = id;
+    return id;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    Id id;
+  };
+  Entry entries_[n] = {};
+};
+
+struct NameKey {
+  std::uint64_t address, hash, size;
+};
+struct LaneKey {
+  std::uint64_t type, device, context, stream;
+};
+struct AttributesKey {
+  std::uint32_t words[10];
+};
+
+struct State {
+  Api api{};
+  pid_t process = 0;
+  std::atomic<bool> active = false;
+  std::atomic<bool> recording = false;
+
+  Buffer buffers[kMostBuffers];
+  std::atomic<std::uint64_t> free_buffers[kMostBuffers / kBitsOfWord] = {};  // a bit each
+  std::atomic<std::uint32_t> buffer_count = 0;
+  std::atomic<bool> growing = false;
+  std::atomic<Buffer*> complete = nullptr;
+  std::atomic<std::uint64_t> refused = 0;  // requests that found no buffer
+
+  sem_t wake{};
+  sem_t ready{};
+  pthread_mutex_t flushes = PTHREAD_MUTEX_INITIALIZER;  // one flush() at a time
+  std::atomic<bool> wanted = false;
+  sem_t done{};
+
+  // Of our thread from here on.
+  bool has_clock = false;
+  std::int64_t clock_offset_ns = 0;  // CLOCK_MONOTONIC - CUPTI's
+  std::uint64_t last_correlation = 0;
+  std::uint64_t unknown = 0, invalid = 0, untimed = 0, refused_told = 0;
+  Cache<NameKey, StringId, 2048> names;
+  Cache<LaneKey, LaneId, 512> lanes;
+  Cache<AttributesKey, AttributesId, 1024> attributes;
+  StringId calls[2][kMostCallbacks] = {};
+  struct KnownDevice {
+    bool known;
+    DeviceId id;
+  } devices[64] = {};
+  struct KnownContext {
+    std::uint32_t context, device;
+  } contexts[256] = {};
+  std::uint32_t context_count = 0;
+};
+
+// One a process by its nature.
+constinit State g;
+
+// --- buffers, from CUPTI's threads and the program's
+
+void give_buffer(Buffer& buffer) {
+  buffer.lent_ns.store(0, std::memory_order_relaxed);
+  const auto index = static_cast<std::uint32_t>(&buffer - g.buffers);
+  g.free_buffers[index / kBitsOfWord].fetch_or(std::uint64_t{1} << index % kBitsOfWord,
+                                               std::memory_order_release);
+}
+
+void add_buffers() {
+  const std::uint32_t count = g.buffer_count.load(std::memory_order_relaxed);
+  if (count == kMostBuffers) return;
+  unsigned char* memory =
+      trace::make_spool_memory(kBufferEnding, std::size_t{kBuffersAtOnce} * kBufferBytes);
+  if (memory == nullptr) return;
+  // A page that is written for the first time is a fault, which the program would wait for.
+  for (std::size_t at = 0; at < kBuffersAtOnce * kBufferBytes; at += 4096) {
+    static_cast<volatile unsigned char*>(memory)[at] = 0;
+  }
+  for (std::uint32_t i = count; i < count + kBuffersAtOnce; ++i) {
+    g.buffers[i].bytes = memory + std::size_t{i - count} * kBufferBytes;
+  }
+  g.buffer_count.store(count + kBuffersAtOnce, std::memory_order_release);
+  for (std::uint32_t i = count; i < count + kBuffersAtOnce; ++i) give_buffer(g.buffers[i]);
+}
+
+Buffer* take_buffer() {
+  for (std::uint32_t word = 0; word < std::size(g.free_buffers); ++word) {
+    std::atomic<std::uint64_t>& free = g.free_buffers[word];
+    std::uint64_t bits = free.load(std::memory_order_acquire);
+    while (bits != 0) {
+      const auto lowest = static_cast<std::uint32_t>(__builtin_ctzll(bits));
+      if (free.compare_exchange_weak(bits, bits & (bits - 1), std::memory_order_acquire)) {
+        return &g.buffers[word * kBitsOfWord + lowest];
+      }
+    }
+  }
+  return nullptr;
+}
+
+void request(std::uint8_t** bytes, std::size_t* size, std::size_t* max_records) noexcept {
+  const int kept = errno;
+  Buffer* buffer = take_buffer();
+  while (buffer == nullptr) {
+    // One thread makes more; the others wait for it rather than lose what they have to tell.
+    const std::uint32_t count = g.buffer_count.load(std::memory_order_relaxed);
+    if (!g.growing.exchange(true, std::memory_order_acquire)) {
+      if (g.buffer_count.load(std::memory_order_relaxed) == count) add_buffers();
+      const bool grown = g.buffer_count.load(std::memory_order_relaxed) != count;
+      g.growing.store(false, std::memory_order_release);
+      buffer = take_buffer();
+      if (!grown) break;
+    } else {
+      sched_yield();
+      buffer = take_buffer();
+    }
+  }
+  *max_records = 0;
+  if (buffer == nullptr) {
+    g.refused.fetch_add(1, std::memory_order_relaxed);
+    *bytes = nullptr;
+    *size = 0;
+  } else {
+    buffer->lent_ns.store(trace::spool_now_ns(), std::memory_order_relaxed);
+    *bytes = buffer->bytes;
+    *size = kBufferBytes;
+  }
+  errno = kept;
+}
+
+void complete(void*, std::uint32_t, std::uint8_t* bytes, std::size_t, std::size_t valid) noexcept {
+  const std::uint32_t count = g.buffer_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Buffer& buffer = g.buffers[i];
+    if (buffer.bytes != bytes) continue;
+    buffer.valid = valid;
+    buffer.next = g.complete.load(std::memory_order_relaxed);
+    while (!g.complete.compare_exchange_weak(buffer.next, &buffer, std::memory_order_release,
+                                             std::memory_order_relaxed)) {
+    }
+    sem_post(&g.wake);
+    return;
+  }
+}
+
+// --- events, in our thread
+
+StringId name_of(SpoolPush& push, const char* text) {
+  const std::size_t size = std::strlen(text);
+  std::uint64_t hash = size;
+  for (std::size_t at = 0; at < size; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text + at, size - at < 8 ? size - at : 8);
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    hash ^= hash >> 32;
+  }
+  // A module that is unloaded may leave its place to another, so the address alone tells nothing.
+  const NameKey key = {reinterpret_cast<std::uintptr_t>(text), hash, size};
+  return g.names.get(key, [&] { return push.string({text, size}); });
+}
+
+// "cudaLaunchKernel" of "cudaLaunchKernel_v7000": the version of the runtime's interface.
+StringId call_of(SpoolPush& push, CallbackDomain domain, std::uint32_t callback) {
+  StringId unknown{};
+  StringId& known = callback < kMostCallbacks
+                        ? g.calls[domain == CallbackDomain::kRuntime ? 1 : 0][callback]
+                        : unknown;
+  if (known) return known;
+  const char* name = nullptr;
+  if (g.api.get_callback_name(static_cast<std::int32_t>(domain), callback, &name) != 0 ||
+      name == nullptr) {
+    return {};
+  }
+  std::string_view text = name;
+  std::size_t digits = 0;
+  while (digits < text.size() && text[text.size() - 1 - digits] >= '0' &&
+         text[text.size() - 1 - digits] <= '9') {
+    ++digits;
+  }
+  const std::size_t rest = text.size() - digits;
+  if (digits >= 4 && rest > 2 && text[rest - 1] == 'v' && text[rest - 2] == '_') {
+    text = text.substr(0, rest - 2);
+  }
+  known = push.string(text);
+  return known;
+}
+
+DeviceId device_of(SpoolPush& push, std::uint32_t ordinal) {
+  if (ordinal >= std::size(g.devices)) return {};
+  auto& known = g.devices[ordinal];
+  if (!known.known) {
+    const DeviceFacts facts = device_facts(ordinal);
+    Device device;
+    device.ordinal = ordinal;
+    device.type = DeviceType::kGpu;
+    if (facts.uuid[0] != '\0') device.uuid = push.string(facts.uuid);
+    if (facts.name[0] != '\0') device.name = push.string(facts.name);
+    device.multiprocessors = facts.multiprocessors;
+    device.memory_bytes = facts.memory_bytes;
+    known.id = push.device(device);
+    known.known = true;
+  }
+  return known.id;
+}
+
+void learn_context(std::uint32_t context, std::uint32_t device) {
+  for (std::uint32_t i = 0; i < g.context_count; ++i) {
+    if (g.contexts[i].context == context) return;
+  }
+  if (g.context_count < std::size(g.contexts)) g.contexts[g.context_count++] = {context, device};
+}
+
+LaneId lane_of(SpoolPush& push, const Place& place) {
+  if (place.type == Place::Type::kThread) {
+    const LaneKey key = {1, 0, 0, place.thread};
+    return g.lanes.get(key, [&] { return push.thread(place.thread); });
+  }
+  Lane lane;
+  lane.type = LaneType::kQueue;
+  bool knows_device = place.knows_device;
+  std::uint32_t device = place.device;
+  for (std::uint32_t i = 0; i < g.context_count && !knows_device; ++i) {
+    if (g.contexts[i].context != place.context) continue;
+    knows_device = true;
+    device = g.contexts[i].device;
+  }
+  const bool memory = place.type == Place::Type::kMemory;
+  const LaneKey key = {memory ? 3u : 2u, knows_device ? device : ~std::uint64_t{0},
+                       memory ? 0 : place.context, memory ? 0 : place.stream};
+  return g.lanes.get(key, [&] {
+    if (knows_device) lane.device = device_of(push, device);
+    if (memory) {
+      lane.native_text = push.string("memory");
+    } else {
+      lane.context = place.context;
+      lane.native_id = place.stream;
+    }
+    return push.queue(lane);
+  });
+}
+
+AttributesId attributes_of(SpoolPush& push, const LaunchAttributes& attributes) {
+  const AttributesKey key = {{attributes.block[0], attributes.block[1], attributes.block[2],
+                              attributes.cluster[0], attributes.cluster[1], attributes.cluster[2],
+                              attributes.registers_per_thread, attributes.static_shared_bytes,
+                              attributes.dynamic_shared_bytes, attributes.local_bytes_per_thread}};
+  return g.attributes.get(key, [&] { return push.attributes(attributes); });
+}
+
+// "pool 0x7f00" and what is said of it.
+std::string_view pool_name(char (&to)[48], std::uint64_t address, const char* what) {
+  char* at = to;
+  for (const char c : std::string_view("pool 0x")) *at++ = c;
+  int shift = 60;
+  while (shift > 0 && (address >> shift & 15) == 0) shift -= 4;
+  for (; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[address >> shift & 15];
+  for (const char c : std::string_view(what)) *at++ = c;
+  return {to, static_cast<std::size_t>(at - to)};
+}
+
+// CUPTI's 32 bits come round again within hours.
+std::uint64_t whole_correlation(std::uint64_t low) {
+  if (low == 0) return 0;
+  const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(low) -
+                                               static_cast<std::uint32_t>(g.last_correlation));
+  const std::uint64_t whole = g.last_correlation + static_cast<std::uint64_t>(std::int64_t{ahead});
+  if (ahead > 0) g.last_correlation = whole;
+  return whole & kMaxVendorCorrelation;
+}
+
+void shift(Event& event) {
+  event.start_ns += g.clock_offset_ns;
+  event.end_ns += g.clock_offset_ns;
+}
+
+void add_event(SpoolPush& push, Decoded& told) {
+  Event& event = told.event;
+  if (event.untimed()) {
+    // The device failed before CUPTI had read them there: what is left has no place in time.
+    ++g.untimed;
+    push.lost(1);
+    return;
+  }
+  event.correlation = whole_correlation(event.correlation);
+  event.lane = lane_of(push, told.place);
+  if (told.text != nullptr) {
+    event.name = name_of(push, told.text);
+  } else if (told.name[0] != '\0') {
+    event.name = push.string(told.name);
+  }
+  switch (event.kind) {
+    case Kind::kKernel:
+      event.kernel.attributes = attributes_of(push, told.attributes);
+      learn_context(told.place.context, told.place.device);
+      break;
+    case Kind::kCopy:
+    case Kind::kFill:
+      learn_context(told.place.context, told.place.device);
+      break;
+    case Kind::kApi:
+      event.name = call_of(push,
+                           event.detail == static_cast<std::uint16_t>(ApiDomain::kDriver)
+                               ? CallbackDomain::kDriver
+                               : CallbackDomain::kRuntime,
+                           told.callback);
+      break;
+    case Kind::kSync:
+      if (event.detail == static_cast<std::uint16_t>(SyncTarget::kStream)) {
+        event.sync.on = event.lane;
+      }
+      break;
+    case Kind::kAlloc:
+    case Kind::kFree: {
+      char name[48];
+      if (!told.of_host) event.memory.device = device_of(push, told.place.device);
+      if (told.pool != 0) {
+        event.memory.pool = push.string(pool_name(name, told.pool, ""));
+      } else if (told.memory_kind != nullptr) {
+        event.memory.pool = push.string(told.memory_kind);
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  shift(event);
+  push.add(event);
+}
+
+void add_counters(SpoolPush& push, const Decoded& told) {
+  char name[48];
+  Event event{};
+  event.kind = Kind::kCounter;
+  event.start_ns = event.end_ns = told.event.start_ns;
+  shift(event);
+  event.lane = lane_of(push, told.place);
+  event.counter.unit = push.string("bytes");
+  event.counter.device = device_of(push, told.place.device);
+  event.name = push.string(pool_name(name, told.pool, " size"));
+  event.counter.value = static_cast<double>(told.pool_size);
+  push.add(event);
+  event.name = push.string(pool_name(name, told.pool, " used"));
+  event.counter.value = static_cast<double>(told.pool_used);
+  push.add(event);
+}
+
+// Which time of CLOCK_MONOTONIC a time of CUPTI is: of several readings the one that took least
+// long. Both run at the same speed, so that durations stay as they are, until they are seen to have
+// parted.
+void read_clock() {
+  std::int64_t best_ns = 0, offset_ns = 0;
+  for (int i = 0; i < 8; ++i) {
+    std::uint64_t theirs = 0;
+    const std::int64_t before = trace::spool_now_ns();
+    if (g.api.get_timestamp(&theirs) != 0) return;
+    const std::int64_t took = trace::spool_now_ns() - before;
+    if (i > 0 && took >= best_ns) continue;
+    best_ns = took;
+    offset_ns = before + took / 2 - static_cast<std::int64_t>(theirs);
+  }
+  const std::int64_t moved = offset_ns - g.clock_offset_ns;
+  if (!g.has_clock || moved > kClockToleranceNs + best_ns || -moved > kClockToleranceNs + best_ns) {
+    g.clock_offset_ns = offset_ns;
+    g.has_clock = true;
+  }
+}
+
+void take_records(SpoolPush& push, Buffer& buffer) {
+  Record* record = nullptr;
+  Decoded told;
+  while (g.api.next_record(buffer.bytes, buffer.valid, &record) == 0) {
+    switch (decode(record, told)) {
+      case Told::kEvent:
+        add_event(push, told);
+        break;
+      case Told::kCounters:
+        add_counters(push, told);
+        break;
+      case Told::kContext:
+        learn_context(told.place.context, told.place.device);
+        break;
+      case Told::kNothing:
+        break;
+      case Told::kUnknown:
+        ++g.unknown;
+        break;
+      case Told::kInvalid:
+        ++g.invalid;
+        break;
+    }
+  }
+  std::size_t dropped = 0;
+  if (g.api.dropped_records(nullptr, 0, &dropped) == 0 && dropped > 0) push.lost(dropped);
+}
+
+void take_complete() {
+  Buffer* list = g.complete.exchange(nullptr, std::memory_order_acquire);
+  Buffer* in_order = nullptr;
+  while (list != nullptr) {
+    Buffer* next = list->next;
+    list->next = in_order;
+    in_order = list;
+    list = next;
+  }
+  while (in_order != nullptr) {
+    Buffer& buffer = *in_order;
+    in_order = buffer.next;
+    // For each buffer its own, so that whoever follows need not wait for all.
+    SpoolPush push;
+    if (push) take_records(push, buffer);
+    std::memset(buffer.bytes, 0, buffer.valid);
+    give_buffer(buffer);
+  }
+}
+
+// Nothing that is pushed later ends earlier than this.
+void tell_hold() {
+  std::int64_t oldest = trace::spool_now_ns();
+  const std::uint32_t count = g.buffer_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int64_t lent = g.buffers[i].lent_ns.load(std::memory_order_relaxed);
+    if (lent != 0 && lent < oldest) oldest = lent;
+  }
+  SpoolPush push;
+  if (push) push.hold(oldest - kHoldNs);
+}
+
+// Whatever could not be kept is counted, once for each.
+void tell_losses() {
+  SpoolPush push;
+  if (!push) return;
+  if (g.unknown > 0) push.note(Reason::kNotKept, g.unknown, "records of CUPTI of other kinds");
+  if (g.invalid > 0) push.note(Reason::kRecordSkipped, g.invalid, "records of CUPTI without sense");
+  if (g.untimed > 0) {
+    push.note(
+        Reason::kCollectorWarning, g.untimed,
+        "CUPTI could no longer tell the times of device work, as after a fault of the device");
+  }
+  g.unknown = g.invalid = g.untimed = 0;
+  const std::uint64_t refused = g.refused.load(std::memory_order_relaxed);
+  if (refused > g.refused_told) {
+    push.note(Reason::kCollectorWarning, refused - g.refused_told,
+              "CUPTI found no room for more records; give --spool-size more");
+    g.refused_told = refused;
+  }
+}
+
+void flush_and_take(bool forced) {
+  read_clock();
+  g.api.flush_all(forced ? 1 : 0);
+  take_complete();
+  if (forced) tell_losses();
+  tell_hold();
+}
+
+timespec after_ns(std::int64_t ns) {
+  timespec at{};
+  clock_gettime(CLOCK_REALTIME, &at);
+  const std::int64_t sum = at.tv_nsec + ns;
+  at.tv_sec += static_cast<time_t>(sum / 1'000'000'000);
+  at.tv_nsec = static_cast<long>(sum % 1'000'000'000);
+  return at;
+}
+
+void* watch(void*) {
+  pthread_setname_np(pthread_self(), "pasta-cupti");
+  read_clock();
+  tell_hold();
+  sem_post(&g.ready);
+  std::int64_t next_flush_ns = trace::spool_now_ns() + kFlushNs;
+  for (;;) {
+    const std::int64_t left = next_flush_ns - trace::spool_now_ns();
+    if (left > 0) {
+      const timespec until = after_ns(left);
+      sem_timedwait(&g.wake, &until);
+    }
+    if (g.wanted.exchange(false, std::memory_order_acq_rel)) {
+      flush_and_take(true);
+      sem_post(&g.done);
+    }
+    if (trace::spool_now_ns() >= next_flush_ns) {
+      if (g.recording.load(std::memory_order_acquire)) flush_and_take(false);
+      next_flush_ns = trace::spool_now_ns() + kFlushNs;
+    } else {
+      take_complete();
+    }
+  }
+  return nullptr;
+}
+
+// --- beginning
+
+void note(Reason reason, const char* text) {
+  SpoolPush push;
+  if (push) push.note(reason, 1, text);
+}
+
+// "what: why".
+void note_result(const char* what, Api::Result result) {
+  const char* why = nullptr;
+  char text[256];
+  if (g.api.get_result_string(result, &why) != 0 || why == nullptr) why = "unknown error";
+  std::size_t at = 0;
+  const char* const parts[] = {"CUPTI does not record ", what, ": ", why};
+  for (const char* part : parts) {
+    for (; *part != '\0' && at + 1 < sizeof text; ++part) text[at++] = *part;
+  }
+  text[at] = '\0';
+  note(Reason::kNotRecorded, text);
+}
+
+template <std::size_t n>
+bool begins_with_one(std::string_view name, const std::string_view (&beginnings)[n]) {
+  for (const std::string_view beginning : beginnings) {
+    if (name.substr(0, beginning.size()) == beginning) return true;
+  }
+  return false;
+}
+
+template <class Choose>
+void choose_calls(CallbackDomain domain, Api::Result (*set)(std::uint32_t, std::uint8_t),
+                  std::uint8_t value, Choose&& choose) {
+  if (set == nullptr) return;
+  std::uint32_t missing = 0;
+  for (std::uint32_t callback = 1; callback < kMostCallbacks && missing < 64; ++callback) {
+    const char* name = nullptr;
+    if (g.api.get_callback_name(static_cast<std::int32_t>(domain), callback, &name) != 0 ||
+        name == nullptr) {
+      ++missing;
+      continue;
+    }
+    missing = 0;
+    if (choose(std::string_view(name))) set(callback, value);
+  }
+}
+
+bool asked_for_driver() {
+  const char* asked = std::getenv("PASTA_CUDA_DRIVER_CALLS");
+  return asked != nullptr && *asked == '1';
+}
+
+bool enable_kinds() {
+  std::uint8_t zeroed = 1;
+  std::size_t size = sizeof zeroed;
+  constexpr std::int32_t kZeroedBuffers = 5;
+  g.api.set_attribute(kZeroedBuffers, &size, &zeroed);
+  constexpr std::int32_t kSystemThreadIds = 1;
+  g.api.set_thread_id_type(kSystemThreadIds);
+  if (const Api::Result result = g.api.register_callbacks(request, complete); result != 0) {
+    note_result("anything", result);
+    return false;
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+    if (kKinds[i] == RecordKind::kDriver && !asked_for_driver()) continue;
+    const Api::Result result = g.api.enable(kKinds[i]);
+    if (result != 0) note_result(kKindNames[i], result);
+    any = any || result == 0;
+  }
+  choose_calls(CallbackDomain::kRuntime, g.api.enable_runtime_api, 0,
+               [](std::string_view name) { return begins_with_one(name, kQueries); });
+  if (!asked_for_driver()) {
+    choose_calls(CallbackDomain::kDriver, g.api.enable_driver_api, 1,
+                 [](std::string_view name) { return begins_with_one(name, kDriverLaunches); });
+  }
+  return any;
+}
+
+bool start_thread() {
+  if (sem_init(&g.wake, 0, 0) != 0 || sem_init(&g.ready, 0, 0) != 0 ||
+      sem_init(&g.done, 0, 0) != 0) {
+    return false;
+  }
+  // Signals of the program are for its own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const bool started = pthread_create(&thread, nullptr, watch, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!started) return false;
+  pthread_detach(thread);
+  while (sem_wait(&g.ready) != 0) {
+  }
+  return true;
+}
+
+}  // namespace
+
+void start() noexcept {
+  if (!trace::in_run() || g.process == getpid()) return;
+  g.process = getpid();
+  char where[512];
+  if (!load_api(g.api, where, sizeof where)) {
+    char text[600] = "CUDA is not watched: ";
+    std::strncat(text, where, sizeof text - std::strlen(text) - 1);
+    note(Reason::kNotRecorded, text);
+    return;
+  }
+  std::uint32_t version = 0;
+  g.api.get_version(&version);
+  {
+    SpoolPush push;
+    char digits[12];
+    std::size_t at = sizeof digits;
+    do digits[--at] = static_cast<char>('0' + version % 10);
+    while ((version /= 10) != 0);
+    if (push) push.fact("cupti_version", {digits + at, sizeof digits - at});
+    if (push) push.fact("cupti_library", where);
+  }
+  add_buffers();
+  if (g.buffer_count.load() == 0) {
+    note(Reason::kNotRecorded, "CUDA is not watched: the spool has no room for its records");
+    return;
+  }
+  if (!start_thread()) {
+    note(Reason::kNotRecorded, "CUDA is not watched: no thread could be started");
+    return;
+  }
+  g.active = true;
+  if (!enable_kinds()) return;
+  g.recording = true;
+  std::atexit(flush);
+}
+
+void flush() noexcept {
+  if (!g.active.load(std::memory_order_acquire) || g.process != getpid() ||
+      !g.recording.load(std::memory_order_acquire)) {
+    return;
+  }
+  // Never for ever: a signal handler may have come here while the other holds it.
+  timespec until = after_ns(kMostSecondsOfFlush * 1'000'000'000);
+  if (pthread_mutex_timedlock(&g.flushes, &until) != 0) return;
+  g.wanted.store(true, std::memory_order_release);
+  sem_post(&g.wake);
+  while (sem_timedwait(&g.done, &until) != 0 && errno == EINTR) {
+  }
+  pthread_mutex_unlock(&g.flushes);
+}
+
+void hand_over() noexcept {
+  if (!g.active.load(std::memory_order_acquire) || g.process != getpid() ||
+      !g.recording.load(std::memory_order_acquire)) {
+    return;
+  }
+  flush();
+  g.recording.store(false, std::memory_order_release);
+  for (const RecordKind kind : kKinds) g.api.disable(kind);
+  choose_calls(CallbackDomain::kDriver, g.api.enable_driver_api, 0,
+               [](std::string_view name) { return begins_with_one(name, kDriverLaunches); });
+  note(Reason::kNotRecorded,
+       "CUDA from when the program's own profiler began: CUPTI serves only one");
+}
+
+void after_fork() noexcept {
+  g.active.store(false, std::memory_order_release);
+  g.recording.store(false, std::memory_order_release);
+}
+
+}  // namespace pasta::adapters::cupti

@@ -1,0 +1,224 @@
+#include "adapters/cupti/api.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+namespace pasta::adapters::cupti {
+namespace {
+
+// Newest first; a driver serves the CUPTI of its own major version and of those before.
+constexpr int kVersions[] = {13, 12};
+
+class Text {
+ public:
+  Text(char* to, std::size_t size) : to_(to), left_(size) { *to_ = '\0'; }
+  Text& operator<<(const char* text) {
+    while (*text != '\0' && left_ > 1) {
+      *to_++ = *text++;
+      --left_;
+    }
+    *to_ = '\0';
+    return *this;
+  }
+  Text& operator<<(int number) {
+    const char digits[] = {static_cast<char>('0' + number / 10 % 10),
+                           static_cast<char>('0' + number % 10), '\0'};
+    return *this << digits;
+  }
+
+ private:
+  char* to_;
+  std::size_t left_;
+};
+
+int driver_major() {
+  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (cuda == nullptr) return 0;
+  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(cuda, "cuDriverGetVersion"));
+  int version = 0;
+  const bool known = get_version != nullptr && get_version(&version) == 0;
+  dlclose(cuda);
+  return known ? version / 1000 : 0;
+}
+
+// Folders of the libraries in the process that are CUDA's: a CUPTI lies in or near them.
+struct Folders {
+  static constexpr int kMost = 8;
+  char path[kMost][PATH_MAX];
+  int count;
+};
+
+int collect_folder(dl_phdr_info* info, std::size_t, void* data) {
+  auto& folders = *static_cast<Folders*>(data);
+  const char* path = info->dlpi_name;
+  const char* slash = path == nullptr ? nullptr : std::strrchr(path, '/');
+  if (slash == nullptr || folders.count == Folders::kMost) return 0;
+  constexpr const char* kOfCuda[] = {"/libcudart.so", "/libcublas.so",  "/libcublasLt.so",
+                                     "/libcudnn.so",  "/libnvrtc.so",   "/libcufft.so",
+                                     "/libnccl.so",   "/libcusparse.so"};
+  bool of_cuda = false;
+  for (const char* name : kOfCuda)
+    of_cuda = of_cuda || std::strncmp(slash, name, std::strlen(name)) == 0;
+  const auto size = static_cast<std::size_t>(slash - path);
+  if (!of_cuda || size >= PATH_MAX) return 0;
+  char* to = folders.path[folders.count++];
+  std::memcpy(to, path, size);
+  to[size] = '\0';
+  return 0;
+}
+
+void* open_at(const char* folder, const char* below, int version) {
+  char path[PATH_MAX];
+  Text(path, sizeof path) << folder << below << "/libcupti.so." << version;
+  return dlopen(path, RTLD_NOW);
+}
+
+void* find_version(int version, const Folders& folders) {
+  char name[32];
+  Text(name, sizeof name) << "libcupti.so." << version;
+  if (void* library = dlopen(name, RTLD_NOW); library != nullptr) return library;
+  // In a toolkit, beside cudart or in extras; of wheels, beside (13) or in a package beside (12).
+  constexpr const char* kBelow[] = {"", "/../extras/CUPTI/lib64", "/../../../extras/CUPTI/lib64",
+                                    "/../../cuda_cupti/lib", "/../../cu13/lib"};
+  for (int i = 0; i < folders.count; ++i) {
+    for (const char* below : kBelow) {
+      if (void* library = open_at(folders.path[i], below, version); library != nullptr)
+        return library;
+    }
+  }
+  constexpr const char* kInToolkit[] = {"/extras/CUPTI/lib64", "/targets/x86_64-linux/lib",
+                                        "/targets/sbsa-linux/lib", "/lib64"};
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* home = std::getenv(variable);
+    for (const char* below : kInToolkit) {
+      if (home == nullptr) break;
+      if (void* library = open_at(home, below, version); library != nullptr) return library;
+    }
+  }
+  char named[32];
+  Text(named, sizeof named) << "/usr/local/cuda-" << version;
+  for (const char* below : kInToolkit) {
+    if (void* library = open_at("/usr/local/cuda", below, version); library != nullptr)
+      return library;
+    if (void* library = open_at(named, below, version); library != nullptr) return library;
+  }
+  return nullptr;
+}
+
+// The one that the program has loaded: another beside it would be blind.
+void* loaded_library() {
+  for (const int version : kVersions) {
+    char name[32];
+    Text(name, sizeof name) << "libcupti.so." << version;
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD); library != nullptr) return library;
+  }
+  return nullptr;
+}
+
+void* open_library() {
+  if (void* library = loaded_library(); library != nullptr) return library;
+  Folders folders;
+  folders.count = 0;
+  dl_iterate_phdr(collect_folder, &folders);
+  const int driver = driver_major();
+  for (const int version : kVersions) {
+    if (driver != 0 && version > driver) continue;
+    if (void* library = find_version(version, folders); library != nullptr) return library;
+  }
+  return nullptr;
+}
+
+template <class Function>
+bool find(void* library, const char* name, Function& to) {
+  to = reinterpret_cast<Function>(dlsym(library, name));
+  return to != nullptr;
+}
+
+}  // namespace
+
+bool load_api(Api& api, char* where, std::size_t size) noexcept {
+  api = {};
+  void* library = open_library();
+  if (library == nullptr) {
+    Text(where, size) << "no libcupti.so.13 or libcupti.so.12 that this driver can serve is found, "
+                         "neither near the program's CUDA libraries nor in a CUDA toolkit";
+    return false;
+  }
+  const char* missing = nullptr;
+  const auto need = [&](const char* name, auto& to) {
+    if (!find(library, name, to) && missing == nullptr) missing = name;
+  };
+  need("cuptiGetVersion", api.get_version);
+  need("cuptiGetResultString", api.get_result_string);
+  need("cuptiGetTimestamp", api.get_timestamp);
+  need("cuptiGetCallbackName", api.get_callback_name);
+  need("cuptiActivityRegisterCallbacks", api.register_callbacks);
+  need("cuptiActivityEnable", api.enable);
+  need("cuptiActivityDisable", api.disable);
+  need("cuptiActivityFlushAll", api.flush_all);
+  need("cuptiActivityGetNextRecord", api.next_record);
+  need("cuptiActivityGetNumDroppedRecords", api.dropped_records);
+  need("cuptiActivitySetAttribute", api.set_attribute);
+  need("cuptiSetThreadIdType", api.set_thread_id_type);
+  find(library, "cuptiActivityEnableRuntimeApi", api.enable_runtime_api);
+  find(library, "cuptiActivityEnableDriverApi", api.enable_driver_api);
+  link_map* map = nullptr;
+  const bool named = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
+  Text path(where, size);
+  if (missing != nullptr) path << "no " << missing << " in ";
+  path << (named ? map->l_name : "libcupti");
+  return missing == nullptr;
+}
+
+void* find_function(const char* name) noexcept {
+  void* library = open_library();
+  return library == nullptr ? nullptr : dlsym(library, name);
+}
+
+DeviceFacts device_facts(std::uint32_t ordinal) noexcept {
+  DeviceFacts facts;
+  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (cuda == nullptr) return facts;
+  int (*get)(int*, int) = nullptr;
+  int (*get_name)(char*, int, int) = nullptr;
+  int (*get_uuid)(unsigned char*, int) = nullptr;
+  int (*total_memory)(std::size_t*, int) = nullptr;
+  int (*get_attribute)(int*, int, int) = nullptr;
+  constexpr int kMultiprocessorCount = 16;
+  int device = 0;
+  if (find(cuda, "cuDeviceGet", get) && get(&device, static_cast<int>(ordinal)) == 0) {
+    if (find(cuda, "cuDeviceGetName", get_name) &&
+        get_name(facts.name, sizeof facts.name - 1, device) != 0) {
+      facts.name[0] = '\0';
+    }
+    unsigned char uuid[16] = {};
+    if ((find(cuda, "cuDeviceGetUuid_v2", get_uuid) || find(cuda, "cuDeviceGetUuid", get_uuid)) &&
+        get_uuid(uuid, device) == 0) {
+      char* to = facts.uuid;
+      for (const char c : {'G', 'P', 'U', '-'}) *to++ = c;
+      for (std::size_t i = 0; i < std::size(uuid); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) *to++ = '-';
+        *to++ = "0123456789abcdef"[uuid[i] >> 4];
+        *to++ = "0123456789abcdef"[uuid[i] & 15];
+      }
+    }
+    std::size_t bytes = 0;
+    if (find(cuda, "cuDeviceTotalMem_v2", total_memory) && total_memory(&bytes, device) == 0) {
+      facts.memory_bytes = bytes;
+    }
+    int count = 0;
+    if (find(cuda, "cuDeviceGetAttribute", get_attribute) &&
+        get_attribute(&count, kMultiprocessorCount, device) == 0) {
+      facts.multiprocessors = static_cast<std::uint32_t>(count);
+    }
+  }
+  dlclose(cuda);
+  return facts;
+}
+
+}  // namespace pasta::adapters::cupti

@@ -1,0 +1,289 @@
+// CUDA programs whose traces are known beforehand: known MODE [NUMBER...]. What a trace must hold
+// is in check.py, which runs them.
+#include <cooperative_groups.h>
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+  std::exit(3);
+}
+#define CHECK(call) check(call, #call)
+
+int number(int argc, char** argv, int index, int otherwise) {
+  return index < argc ? std::atoi(argv[index]) : otherwise;
+}
+
+double seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+// With C names, so that traces show them as they are here.
+extern "C" {
+
+__global__ void empty() {}
+__global__ void add_one(float* values, int count) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) values[i] += 1;
+}
+__global__ void spin(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {
+  }
+}
+// First and last reading of the GPU's own clock by all its threads.
+__global__ void timed_spin(unsigned long long ns, unsigned long long* first,
+                           unsigned long long* last) {
+  unsigned long long begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < ns);
+  if (threadIdx.x == 0) {
+    atomicMin(first, begin);
+    atomicMax(last, now);
+  }
+}
+__global__ void trap() { asm volatile("trap;"); }
+__global__ void cooperative(int* count) {
+  cooperative_groups::this_grid().sync();
+  if (threadIdx.x == 0) atomicAdd(count, 1);
+}
+__global__ void __cluster_dims__(2, 1, 1) clustered() {}
+}
+
+namespace {
+
+// `launches` of grid (i % 7 + 1, 2, 3) and block 32 on each of `streams`.
+int launches(int count, int streams) {
+  std::vector<cudaStream_t> all(static_cast<std::size_t>(streams));
+  for (auto& stream : all) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (int i = 0; i < count; ++i) {
+    for (auto stream : all) empty<<<dim3(i % 7 + 1, 2, 3), 32, 0, stream>>>();
+  }
+  CHECK(cudaDeviceSynchronize());
+  return 0;
+}
+
+int copies(int count) {
+  constexpr std::size_t kBytes = 3 << 20;
+  void *one, *two, *pinned;
+  CHECK(cudaMalloc(&one, kBytes));
+  CHECK(cudaMalloc(&two, kBytes));
+  CHECK(cudaMallocHost(&pinned, kBytes));
+  std::vector<char> pageable(kBytes);
+  for (int i = 0; i < count; ++i) {
+    CHECK(cudaMemcpy(one, pageable.data(), kBytes, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyAsync(two, pinned, kBytes / 3, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(pageable.data(), one, kBytes / 2, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpyAsync(pinned, two, kBytes / 4, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpyAsync(two, one, kBytes - 4, cudaMemcpyDeviceToDevice));
+    CHECK(cudaMemcpyPeerAsync(two, 0, one, 0, kBytes / 8));
+    CHECK(cudaMemsetAsync(one, 7, kBytes / 16));
+  }
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(one));
+  CHECK(cudaFree(two));
+  CHECK(cudaFreeHost(pinned));
+  return 0;
+}
+
+// A kernel on one stream, an event, and a kernel on another that waits for it; then the host waits.
+int events(int count) {
+  cudaStream_t first, second;
+  CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  cudaEvent_t event, last;
+  CHECK(cudaEventCreate(&event));
+  CHECK(cudaEventCreate(&last));
+  for (int i = 0; i < count; ++i) {
+    spin<<<1, 1, 0, first>>>(100'000);
+    CHECK(cudaEventRecord(event, first));
+    CHECK(cudaStreamWaitEvent(second, event, 0));
+    empty<<<1, 1, 0, second>>>();
+    CHECK(cudaEventRecord(last, second));
+    CHECK(cudaEventSynchronize(last));
+    CHECK(cudaStreamSynchronize(first));
+  }
+  return 0;
+}
+
+// A graph of three kernels in a row and a fill, launched `count` times.
+int graph(int count) {
+  constexpr int kCount = 1 << 16;
+  float* values;
+  CHECK(cudaMalloc(&values, kCount * sizeof(float)));
+  cudaStream_t stream;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  CHECK(cudaMemsetAsync(values, 0, kCount * sizeof(float), stream));
+  for (int i = 0; i < 3; ++i) add_one<<<kCount / 256, 256, 0, stream>>>(values, kCount);
+  cudaGraph_t made;
+  CHECK(cudaStreamEndCapture(stream, &made));
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphInstantiate(&exec, made, 0));
+  for (int i = 0; i < count; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  float value = 0;
+  CHECK(cudaMemcpy(&value, values, sizeof value, cudaMemcpyDeviceToHost));
+  return value == 3 ? 0 : 4;
+}
+
+int threads(int count, int of_each) {
+  std::vector<std::thread> all;
+  for (int i = 0; i < count; ++i) {
+    all.emplace_back([=] {
+      cudaStream_t stream;
+      CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+      for (int k = 0; k < of_each; ++k) empty<<<k % 5 + 1, 64, 0, stream>>>();
+      CHECK(cudaStreamSynchronize(stream));
+    });
+  }
+  for (auto& thread : all) thread.join();
+  return 0;
+}
+
+int special() {
+  int* count;
+  CHECK(cudaMalloc(&count, sizeof *count));
+  CHECK(cudaMemset(count, 0, sizeof *count));
+  void* arguments[] = {&count};
+  CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(cooperative), dim3(8), dim3(64),
+                                    arguments, 0, nullptr));
+  clustered<<<16, 32>>>();
+  CHECK(cudaDeviceSynchronize());
+  return 0;
+}
+
+// The program's own error must stay what it is.
+int trapping(int before) {
+  for (int i = 0; i < before; ++i) empty<<<1, 32>>>();
+  CHECK(cudaDeviceSynchronize());
+  trap<<<1, 1>>>();
+  const cudaError_t error = cudaDeviceSynchronize();
+  std::printf("%d\n", static_cast<int>(error));
+  return error == cudaSuccess ? 1 : 5;
+}
+
+int reset(int of_each) {
+  for (int k = 0; k < 3; ++k) {
+    for (int i = 0; i < of_each; ++i) empty<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+    if (k < 2) CHECK(cudaDeviceReset());
+  }
+  return 0;
+}
+
+// Two children, forked before CUDA begins, and the parent: each launches.
+int forking(int of_each) {
+  std::vector<pid_t> children;
+  for (int k = 0; k < 2; ++k) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int i = 0; i < of_each; ++i) empty<<<1, 32>>>();
+      CHECK(cudaDeviceSynchronize());
+      // One ends as programs do, the other as Python's forked workers do.
+      if (k == 0) std::exit(0);
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (int i = 0; i < of_each; ++i) empty<<<1, 32>>>();
+  CHECK(cudaDeviceSynchronize());
+  int bad = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    bad += status != 0;
+  }
+  return bad;
+}
+
+// Kernels of known length by the GPU's own clock: prints what it read, in ns.
+int timing(int count) {
+  unsigned long long* clock;
+  CHECK(cudaMallocHost(&clock, 2 * sizeof *clock));
+  timed_spin<<<1, 32>>>(1000, clock, clock + 1);
+  CHECK(cudaDeviceSynchronize());
+  for (int i = 0; i < count; ++i) {
+    clock[0] = ~0ull, clock[1] = 0;
+    cudaEvent_t before, after;
+    CHECK(cudaEventCreate(&before));
+    CHECK(cudaEventCreate(&after));
+    CHECK(cudaEventRecord(before));
+    timed_spin<<<132, 32>>>(200'000ull * static_cast<unsigned>(i % 10 + 1), clock, clock + 1);
+    CHECK(cudaEventRecord(after));
+    CHECK(cudaDeviceSynchronize());
+    float ms = 0;
+    CHECK(cudaEventElapsedTime(&ms, before, after));
+    std::printf("%llu %llu %.0f\n", clock[0], clock[1], static_cast<double>(ms) * 1e6);
+  }
+  return 0;
+}
+
+// By the driver alone: no call of the runtime.
+int driver(int count) {
+  // The kernels are of this program's module; its handle comes by the runtime, the launches do not.
+  cudaFunction_t function;
+  CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(empty)));
+  decltype(&cuLaunchKernel) launch = nullptr;
+  decltype(&cuCtxSynchronize) wait = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", reinterpret_cast<void**>(&launch), 12000,
+                                         cudaEnableDefault, &found));
+  CHECK(cudaGetDriverEntryPointByVersion("cuCtxSynchronize", reinterpret_cast<void**>(&wait), 12000,
+                                         cudaEnableDefault, &found));
+  for (int i = 0; i < count; ++i) {
+    if (launch(function, 2, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) != CUDA_SUCCESS) return 6;
+  }
+  return wait() == CUDA_SUCCESS ? 0 : 6;
+}
+
+// `rounds` of 10,000 empty kernels: microseconds for a launch, by round, the warm-up left out.
+int storm(int rounds) {
+  for (int k = 0; k <= rounds; ++k) {
+    const double begin = seconds();
+    for (int i = 0; i < 10'000; ++i) empty<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+    if (k > 0) std::printf("%.4f\n", (seconds() - begin) * 100);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const int first = number(argc, argv, 2, 100);
+  if (mode == "launches") return launches(first, number(argc, argv, 3, 4));
+  if (mode == "copies") return copies(first);
+  if (mode == "events") return events(first);
+  if (mode == "graph") return graph(first);
+  if (mode == "threads") return threads(first, number(argc, argv, 3, 1000));
+  if (mode == "special") return special();
+  if (mode == "trap") return trapping(first);
+  if (mode == "reset") return reset(first);
+  if (mode == "fork") return forking(first);
+  if (mode == "timing") return timing(first);
+  if (mode == "driver") return driver(first);
+  if (mode == "storm") return storm(first);
+  std::fprintf(stderr, "known: no mode \"%s\"\n", mode.c_str());
+  return 2;
+}
