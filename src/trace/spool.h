@@ -142,8 +142,8 @@ enum class CellKind : std::uint8_t {
   kLane = 0x82,        // LaneCell
   kDevice = 0x83,      // DeviceCell
   kAttributes = 0x84,  // AttributesCell
-  kNote = 0x85,        // NoteCell
-  kFact = 0x86,        // FactCell
+  kFact = 0x85,        // FactCell
+  kNote = 0x86,        // NoteCell
   kPad = 0xff,         // nothing; up to the end of a mapping
 };
 
@@ -201,10 +201,11 @@ struct NoteCell {
   CellKind kind;
   std::uint8_t unused2[25];
 };
-// Of the trace as a whole.
+// Of the process. Of equal keys the value that was said last counts.
 struct FactCell {
+  std::int64_t said_ns;
   std::uint32_t key, value;
-  std::uint8_t unused[30];
+  std::uint8_t unused[22];
   CellKind kind;
   std::uint8_t unused2[25];
 };

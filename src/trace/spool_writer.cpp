@@ -963,6 +963,7 @@ void SpoolPush::note(Reason reason, std::uint64_t count, std::string_view text) 
 void SpoolPush::fact(std::string_view key, std::string_view value) noexcept {
   FactCell cell{};
   cell.kind = CellKind::kFact;
+  cell.said_ns = now();
   cell.key = intern_text(*thread_, key);
   cell.value = intern_text(*thread_, value);
   if (!add_cell(*thread_, cell)) count_dropped(thread_);

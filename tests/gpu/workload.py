@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Eager PyTorch steps of real models, timed one by one: workload.py STEPS MODEL... [--profiler cuda|full]
+
+Prints one JSON object a model: the times of its steps in ms, and under a profiler of PyTorch how many
+kernels it saw in these steps and how long they took."""
+import argparse
+import json
+import time
+
+import torch
+
+MODELS = ("resnet50-train", "gpt2-train", "bert-train", "gpt2-infer")
+WARM_UP = 5
+
+
+def make(name):
+    """The function that does one step of it."""
+    model, phase = name.split("-")
+    torch.manual_seed(0)
+    if model == "resnet50":
+        import torchvision
+        network = torchvision.models.resnet50().cuda()
+        images = torch.randn(32, 3, 224, 224, device="cuda")
+        labels = torch.randint(0, 1000, (32,), device="cuda")
+        forward = lambda: network(images)
+        loss = lambda: torch.nn.functional.cross_entropy(forward(), labels)
+    else:
+        from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
+        network = GPT2LMHeadModel(GPT2Config()) if model == "gpt2" else BertForMaskedLM(BertConfig())
+        network.cuda()
+        words = torch.randint(0, 30000, (8, 512), device="cuda")
+        forward = lambda: network(input_ids=words)
+        loss = lambda: network(input_ids=words, labels=words).loss
+    if phase == "infer":
+        def step():
+            with torch.no_grad():
+                forward()
+            torch.cuda.synchronize()
+        return step
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss().backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+    return step
+
+
+def kernels_of(profile):
+    kernels = {}
+    for event in profile.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(("Mem", "ProfilerStep")):
+            count, total = kernels.get(event.name, (0, 0))
+            kernels[event.name] = (count + 1, total + event.time_range.elapsed_us())
+    return kernels
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("steps", type=int)
+    parser.add_argument("models", nargs="+", choices=MODELS)
+    parser.add_argument("--profiler", choices=("cuda", "full"))
+    arguments = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = True
+    for name in arguments.models:
+        step = make(name)
+        for _ in range(WARM_UP):
+            step()
+        profile = None
+        if arguments.profiler:
+            from torch.profiler import ProfilerActivity as Activity
+            wanted = [Activity.CUDA] + ([Activity.CPU] if arguments.profiler == "full" else [])
+            profile = torch.profiler.profile(activities=wanted)
+            profile.__enter__()
+        times = []
+        begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        for _ in range(arguments.steps):
+            begin = time.perf_counter()
+            step()
+            times.append((time.perf_counter() - begin) * 1e3)
+        result = {"model": name, "begin_ns": begin_ns, "end_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+                  "ms": times}
+        if profile:
+            profile.__exit__(None, None, None)
+            result["kernels"] = kernels_of(profile)
+        print(json.dumps(result), flush=True)
+        del step
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()
