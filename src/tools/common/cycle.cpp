@@ -52,7 +52,25 @@ struct Gram {
   std::uint32_t near;  // distances that are like the median
 };
 
-std::vector<Gram> regular_grams(Symbols symbols) {
+// How much device work some launches are.
+class Work {
+ public:
+  explicit Work(const Launches& launches) {
+    if (launches.pieces.empty()) return;
+    before_.reserve(launches.pieces.size() + 1);
+    before_.push_back(0);
+    for (const std::uint32_t pieces : launches.pieces) before_.push_back(before_.back() + pieces);
+  }
+  // Of launches [from, to).
+  [[nodiscard]] std::size_t of(std::size_t from, std::size_t to) const {
+    return before_.empty() ? to - from : before_[to] - before_[from];
+  }
+
+ private:
+  std::vector<std::uint64_t> before_;  // each launch; empty: each is one piece
+};
+
+std::vector<Gram> regular_grams(Symbols symbols, const Work& work) {
   std::vector<Gram> grams;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> all;
   std::vector<std::uint32_t> gaps;
@@ -78,7 +96,8 @@ std::vector<Gram> regular_grams(Symbols symbols) {
           gaps, [&](std::uint32_t one) { return one + slack >= gap && one <= gap + slack; }));
       // What occurs once in most of some equal parts, which together are a good part of all.
       if (near * 20 < gaps.size() * 9) continue;
-      if (std::size_t{all[end - 1].second - all[begin].second} + gap < symbols.size() / 2) continue;
+      const std::size_t last = std::min(std::size_t{all[end - 1].second} + gap, symbols.size());
+      if (work.of(all[begin].second, last) < work.of(0, symbols.size()) / 2) continue;
       grams.push_back({all[begin].first, static_cast<std::uint32_t>(length),
                        static_cast<std::uint32_t>(end - begin), gap, all[begin].second,
                        static_cast<std::uint32_t>(near)});
@@ -318,10 +337,10 @@ struct Parts {
   Histogram vocabulary;  // of the typical one
   std::size_t period = 0;
   std::size_t whole = 0;    // how many are alike
-  std::size_t covered = 0;  // symbols in these
+  std::size_t covered = 0;  // device work in these
 };
 
-Parts cut(Symbols symbols, std::vector<std::size_t> starts, std::size_t period) {
+Parts cut(Symbols symbols, const Work& work, std::vector<std::size_t> starts, std::size_t period) {
   Parts parts;
   parts.starts = std::move(starts);
   const std::size_t count = parts.starts.size();
@@ -372,7 +391,8 @@ Parts cut(Symbols symbols, std::vector<std::size_t> starts, std::size_t period) 
     if (!parts.alike[i]) continue;
     parts.differs[i] = differs;
     ++parts.whole;
-    parts.covered += parts.inserted[i] ? size - left : size;
+    const std::size_t pieces = work.of(parts.starts[i], parts.ends[i]);
+    parts.covered += parts.inserted[i] ? pieces / size * (size - left) : pieces;
   }
   return parts;
 }
@@ -444,8 +464,21 @@ bool mostly_known(Symbols symbols, const Parts& parts) {
   return known * 5 >= symbols.size() * 4;
 }
 
-// Whether the first launches of the typical one come at a position.
+// How many launches are too much or missing at a position before the first ones of the typical
+// repetition have come; at most two are looked for.
+std::optional<std::size_t> off_begin(Symbols symbols, std::size_t at, const Parts& parts) {
+  const std::size_t size = std::min<std::size_t>({6, parts.period, symbols.size() - at});
+  const Symbols begin = symbols.subspan(parts.starts[parts.typical], size);
+  const Symbols part = symbols.subspan(at, std::min(size + 2, symbols.size() - at));
+  for (std::size_t changes = 0; changes <= 2; ++changes) {
+    if (matching_front(begin, part, changes)) return changes;
+  }
+  return std::nullopt;
+}
+
+// Whether they come at a position but for one that is too much, missing or exchanged.
 bool begins_alike(Symbols symbols, std::size_t at, const Parts& parts) {
+  if (off_begin(symbols, at, parts).value_or(2) < 2) return true;
   const std::size_t size = std::min<std::size_t>({6, parts.period, symbols.size() - at});
   const Symbols begin = symbols.subspan(parts.starts[parts.typical], size);
   return mine::align(begin, symbols.subspan(at, size), 1).has_value();
@@ -456,11 +489,14 @@ bool begins_alike(Symbols symbols, std::size_t at, const Parts& parts) {
 std::size_t begin_of_first(Symbols symbols, std::size_t first, const Parts& parts) {
   if (begins_alike(symbols, first, parts)) return first;
   const std::size_t end = parts.starts.front();
-  std::size_t best = first, least = parts.period / 4;
+  std::size_t best = first;
+  std::pair least{std::size_t{3}, parts.period / 4};  // changes, difference in length
   for (std::size_t at = first; at < end; ++at) {
     const std::size_t size = end - at;
     const std::size_t off = size > parts.period ? size - parts.period : parts.period - size;
-    if (off < least && begins_alike(symbols, at, parts)) best = at, least = off;
+    if (off >= parts.period / 4) continue;
+    const auto changes = off_begin(symbols, at, parts);
+    if (changes && std::pair(*changes, off) < least) best = at, least = {*changes, off};
   }
   return best;
 }
@@ -536,13 +572,13 @@ bool rest_is_a_phase(Symbols symbols, const Parts& parts) {
   return known * 5 >= size * 3 && shared * 10 >= parts.vocabulary.size() * 3;
 }
 
-Parts parts_of(Symbols symbols, const Level& level) {
+Parts parts_of(Symbols symbols, const Work& work, const Level& level) {
   const std::vector<Gram> grams = choose_anchors(level);
   std::vector<Anchor> anchors = find_anchors(symbols, grams);
   if (anchors.empty()) return {};
   const std::size_t reference = best_reference(anchors, level.period);
   measure_offsets(anchors, reference, level.period);
-  return cut(symbols, vote(anchors, reference, level.period, symbols.size()), level.period);
+  return cut(symbols, work, vote(anchors, reference, level.period, symbols.size()), level.period);
 }
 
 // Whether they are alike in their order, too: over a small alphabet, parts of chance have the same
@@ -568,8 +604,8 @@ bool in_order(Symbols symbols, const Parts& parts) {
   return asked > 0 && alike * 4 >= asked * 3;
 }
 
-bool convincing(Symbols symbols, const Parts& parts) {
-  if (parts.whole < 2 || parts.covered * 2 < symbols.size()) return false;
+bool convincing(Symbols symbols, const Work& work, const Parts& parts) {
+  if (parts.whole < 2 || parts.covered * 2 < work.of(0, symbols.size())) return false;
   const std::size_t repeated = (parts.whole - 1) * parts.period;
   return repeated >= 16 && (parts.whole > 2 || parts.period >= 32) && in_order(symbols, parts);
 }
@@ -759,16 +795,19 @@ Cycle find_cycle(const Launches& launches) {
   }
   const std::size_t window = std::min(size, kWindow);
   const std::size_t from = (size - window) / 2;
-  const Launches seen{launches.symbols.subspan(from, window), launches.pauses.subspan(from, window),
-                      launches.first_seen > from ? launches.first_seen - from : 0};
-  const std::vector<Level> levels = levels_of(regular_grams(seen.symbols));
+  const Launches seen{
+      launches.symbols.subspan(from, window), launches.pauses.subspan(from, window),
+      launches.first_seen > from ? launches.first_seen - from : 0,
+      launches.pieces.empty() ? launches.pieces : launches.pieces.subspan(from, window)};
+  const Work work_seen(seen);
+  const std::vector<Level> levels = levels_of(regular_grams(seen.symbols, work_seen));
   const Level* level = nullptr;
   Parts parts;
   for (const Level& one : levels) {
     if (level != nullptr && one.period * 3 > parts.period * 2) continue;
-    Parts inner = parts_of(seen.symbols, one);
+    Parts inner = parts_of(seen.symbols, work_seen, one);
     if (level == nullptr) {
-      if (!convincing(seen.symbols, inner)) continue;
+      if (!convincing(seen.symbols, work_seen, inner)) continue;
     } else {
       if (inner.whole < 2 * parts.whole || inner.covered * 10 < parts.covered * 4) continue;
       const Evidence evidence = evidence_of(seen, inner);
@@ -799,16 +838,17 @@ Cycle find_cycle(const Launches& launches) {
   std::vector<Anchor> anchors = find_anchors(launches.symbols, choose_anchors(*level));
   std::size_t reference = best_reference(anchors, level->period);
   measure_offsets(anchors, reference, level->period);
-  parts = cut(launches.symbols, vote(anchors, reference, level->period, size), level->period);
+  const Work work(launches);
+  parts = cut(launches.symbols, work, vote(anchors, reference, level->period, size), level->period);
   evidence = evidence_of(launches, parts);
   const Begin begin = choose_begin(launches, parts, evidence, anchors);
-  parts = cut(launches.symbols, place(launches, parts.starts, anchors, parts.period, begin),
+  parts = cut(launches.symbols, work, place(launches, parts.starts, anchors, parts.period, begin),
               level->period);
   std::size_t clean = 0;
   for (std::size_t i = 0; i < parts.starts.size(); ++i) {
     clean += parts.alike[i] && !parts.inserted[i] ? 1 : 0;
   }
-  if (clean < 2 || clean * 2 < parts.starts.size() || parts.covered * 5 < size * 2) {
+  if (clean < 2 || clean * 2 < parts.starts.size() || parts.covered * 5 < work.of(0, size) * 2) {
     cycle.abstained = "no repetition covers most of the device work";
     return cycle;
   }
@@ -854,7 +894,7 @@ Cycle find_cycle(const Launches& launches) {
   }
   cycle.period = parts.period;
   cycle.whole = parts.whole;
-  cycle.coverage = static_cast<double>(parts.covered) / static_cast<double>(size);
+  cycle.coverage = static_cast<double>(parts.covered) / static_cast<double>(work.of(0, size));
   cycle.confidence = std::min(1.0, 0.4 + 0.1 * points) * std::min(1.0, cycle.coverage + 0.1);
   return cycle;
 }

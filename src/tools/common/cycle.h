@@ -22,6 +22,8 @@ struct Launches {
   std::span<const std::uint32_t> symbols;
   std::span<const std::uint16_t> pauses;  // as many
   std::size_t first_seen = 0;  // the first launch that the host made while it was watched
+  // How many pieces of device work each is, where some are more than one: graphs. Empty: all one.
+  std::span<const std::uint32_t> pieces = {};
 };
 
 struct Cycle {

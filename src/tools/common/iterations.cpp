@@ -172,7 +172,8 @@ class Sequence {
  public:
   static constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
 
-  // Calls take(first record, symbol, pause code) for each launch. What one call launched is one.
+  // Calls take(first record, symbol, pause code, pieces of work) for each launch. What one call
+  // launched is one.
   template <class Take>
   static void walk(const LaunchLog& log, Symbols& symbols, std::uint32_t queue, Take&& take) {
     LaunchRecord record, first;
@@ -187,7 +188,7 @@ class Sequence {
       } else if (done != kNoTime) {
         pause = distance_saturated(std::min(done, first.start_ns), first.start_ns);
       }
-      take(first, held == 1 ? first.symbol : symbols.of_group(signature), pause_code(pause));
+      take(first, held == 1 ? first.symbol : symbols.of_group(signature), pause_code(pause), held);
       before = first.launch_ns;
     };
     for (LaunchLog::Reader reader(log); reader.next(record);) {
@@ -210,20 +211,29 @@ class Sequence {
     pauses_.reserve(log.size());
     bool seen = false;
     walk(log, symbols, queue,
-         [&](const LaunchRecord& record, std::uint32_t symbol, std::uint16_t pause) {
+         [&](const LaunchRecord& record, std::uint32_t symbol, std::uint16_t pause,
+             std::size_t pieces) {
            if (!seen && record.launch_ns != kNoTime) {
              first_seen_ = symbols_.size();
              seen = true;
            }
            symbols_.push_back(symbol);
            pauses_.push_back(pause);
+           if (pieces > 1 && pieces_.empty()) pieces_.resize(symbols_.size() - 1, 1);
+           if (pieces > 1 || !pieces_.empty()) pieces_.push_back(narrowed(pieces));
          });
   }
-  [[nodiscard]] Launches launches() const { return {symbols_, pauses_, first_seen_}; }
+  [[nodiscard]] Launches launches() const { return {symbols_, pauses_, first_seen_, pieces_}; }
 
  private:
   std::vector<std::uint32_t> symbols_;
+  static std::uint32_t narrowed(std::size_t pieces) {
+    return static_cast<std::uint32_t>(
+        std::min<std::size_t>(pieces, std::numeric_limits<std::uint32_t>::max()));
+  }
+
   std::vector<std::uint16_t> pauses_;
+  std::vector<std::uint32_t> pieces_;  // empty until a launch is more than one
   std::size_t first_seen_ = 0;
 };
 
@@ -263,17 +273,16 @@ void mine(ProcessWork& of, IterationRun& run) {
   run.confidence = cycle.confidence;
   run.list.resize(cycle.starts.size());
   std::size_t at = 0, next = 0;
-  Sequence::walk(
-      of.log, of.symbols, queue, [&](const LaunchRecord& record, std::uint32_t, std::uint16_t) {
-        if (next < cycle.starts.size() && at == cycle.starts[next]) {
-          run.list[next].first_key = record.key;
-          ++next;
-        }
-        if (next > 0 && at < cycle.end) {
-          run.list[next - 1].last_key = std::max(run.list[next - 1].last_key, record.key);
-        }
-        ++at;
-      });
+  Sequence::walk(of.log, of.symbols, queue, [&](const LaunchRecord& record, auto...) {
+    if (next < cycle.starts.size() && at == cycle.starts[next]) {
+      run.list[next].first_key = record.key;
+      ++next;
+    }
+    if (next > 0 && at < cycle.end) {
+      run.list[next - 1].last_key = std::max(run.list[next - 1].last_key, record.key);
+    }
+    ++at;
+  });
   // What other queues launch between the last of one iteration and the first of the next.
   for (std::size_t i = 0; i + 1 < run.list.size(); ++i) {
     run.list[i].last_key = std::max(run.list[i].last_key, run.list[i + 1].first_key - 1);
