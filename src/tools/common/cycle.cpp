@@ -541,6 +541,36 @@ double usual_noise(const Parts& parts) {
   return all == 0 ? 0 : static_cast<double>(differs) / static_cast<double>(all);
 }
 
+// Whether a little follows always the same of the repetitions of an inner level in each of an outer
+// one, and hardly anything the others: the optimizer that ends every fourth micro-batch. However
+// little it is, it is no noise.
+bool rest_comes_back(const Parts& inner, const Parts& outer) {
+  constexpr std::size_t kLittle = 3;
+  const std::size_t places = (outer.period + inner.period / 2) / inner.period;
+  if (places < 2 || places > 64) return false;
+  std::vector<std::vector<std::size_t>> rests(places);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i + 1 < inner.starts.size(); ++i) {
+    const std::size_t start = inner.starts[i] + inner.period / 2;
+    while (at + 1 < outer.starts.size() && outer.starts[at + 1] <= start) ++at;
+    if (!outer.alike[at] || !inner.alike[i] || start < outer.starts[at]) continue;
+    const std::size_t place = (start - outer.starts[at]) / inner.period;
+    if (place < places) rests[place].push_back(inner.starts[i + 1] - inner.ends[i]);
+  }
+  const auto part = [](std::vector<std::size_t>& of, std::size_t quarters) {
+    const auto which = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) * quarters / 4);
+    std::ranges::nth_element(of, which);
+    return *which;
+  };
+  std::size_t least = kNowhere, most = 0;  // that most have at most, and at least
+  for (std::vector<std::size_t>& of : rests) {
+    if (of.size() < 2) continue;
+    least = std::min(least, part(of, 3));
+    most = std::max(most, part(of, 1));
+  }
+  return least != kNowhere && most >= least + kLittle;
+}
+
 // What stands between the repetitions of an inner level: is it a phase of its own beside
 // iterations, or the rest of an iteration of which these are only parts?
 bool rest_is_a_phase(Symbols symbols, const Parts& parts) {
@@ -814,7 +844,8 @@ Cycle find_cycle(const Launches& launches) {
       if (!evidence.input && !evidence.output && !evidence.pause) continue;
       // Longer parts differ less by chance, since what is too much in one place lacks in another.
       const double noise = usual_noise(parts) * (inner.whole >= 6 * parts.whole ? 4 : 2.5);
-      const bool as_good = unexplained(seen.symbols, inner, parts) <= noise + 0.005;
+      const bool as_good = unexplained(seen.symbols, inner, parts) <= noise + 0.005 &&
+                           !rest_comes_back(inner, parts);
       if (!as_good && !rest_is_a_phase(seen.symbols, inner)) continue;
     }
     level = &one;

@@ -38,10 +38,11 @@ struct Program {
 struct Trace {
   std::vector<std::uint32_t> symbols;
   std::vector<std::uint16_t> pauses;
-  std::vector<std::size_t> starts;  // of the iterations
+  std::vector<std::uint32_t> pieces;  // of device work of each; empty: one
+  std::vector<std::size_t> starts;    // of the iterations
   std::size_t evaluations = 0;
 
-  [[nodiscard]] Cycle cycle() const { return find_cycle({symbols, pauses, 0}); }
+  [[nodiscard]] Cycle cycle() const { return find_cycle({symbols, pauses, 0, pieces}); }
 };
 
 class Maker {
@@ -216,6 +217,27 @@ TEST(Cycle, DroppedAndExchangedLaunchesDoNotHideIt) {
   EXPECT_GE(right * 100, all * 93);
 }
 
+TEST(Cycle, LostLaunchesDoNotMakeIterationsOfMicroBatches) {
+  std::size_t wrong = 0;
+  std::string which;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    Random random(seed);
+    Program program = random_program(random);
+    program.setup = program.other_warm_up = false;
+    program.evaluate_every = 0;
+    program.train = program.pause = true;
+    program.layers = program.layers / 2 + 1;
+    program.micro_batches = 2 + seed % 3;
+    program.dropped = 0.005;
+    const Trace trace = Maker(program, random).make();
+    const Cycle cycle = trace.cycle();
+    if (cycle.starts.size() == trace.starts.size()) continue;
+    ++wrong;
+    which += "seed " + std::to_string(seed) + ": " + describe(program, trace, cycle) + "\n";
+  }
+  EXPECT_EQ(wrong, 0u) << which;
+}
+
 TEST(Cycle, AGraphForTheModelLeavesShortIterations) {
   Random random(1);
   Program program;
@@ -226,6 +248,27 @@ TEST(Cycle, AGraphForTheModelLeavesShortIterations) {
   const Trace trace = Maker(program, random).make();
   const Cycle cycle = trace.cycle();
   EXPECT_EQ(cycle.starts, trace.starts);
+}
+
+TEST(Cycle, AGraphWeighsAsMuchAsItLaunches) {
+  // Two passes of hundreds of launches, then twenty that replay them from a graph.
+  Trace trace;
+  const auto launch = [&](std::uint32_t name, WorkSort sort, std::uint32_t pieces) {
+    trace.symbols.push_back(name << 2 | static_cast<std::uint32_t>(sort));
+    trace.pauses.push_back(pause_code(5000));
+    trace.pieces.push_back(pieces);
+  };
+  for (std::size_t pass = 0; pass < 22; ++pass) {
+    if (pass >= 2) trace.starts.push_back(trace.symbols.size());
+    for (std::uint32_t i = 0; i < 4; ++i) launch(1, WorkSort::kToDevice, 1);
+    for (std::uint32_t i = 0; pass < 2 && i < 300; ++i) launch(20 + i % 9, WorkSort::kCompute, 1);
+    if (pass >= 2) launch(99, WorkSort::kCompute, 300);
+    for (std::uint32_t i = 0; i < 10; ++i) launch(40 + i, WorkSort::kCompute, 1);
+    launch(2, WorkSort::kToHost, 1);
+  }
+  const Cycle cycle = trace.cycle();
+  ASSERT_GE(cycle.starts.size(), 20u) << cycle.abstained;
+  EXPECT_EQ(std::vector(cycle.starts.end() - 20, cycle.starts.end()), trace.starts);
 }
 
 TEST(Cycle, LayersOfOnePassAreNoIterations) {

@@ -135,7 +135,7 @@ IterationMarks MarkCollector::best() const {
                                                                   : list.size() > best.list.size())
                                   : !list.empty() && list.back().end_ns > best.list.back().end_ns);
     if (list.empty() || !better) continue;
-    best = {key.stem, std::move(list)};
+    best = {key.stem, std::move(list), key.sort == Sort::kOptimizer};
     best_sort = key.sort;
   }
   return best;

@@ -22,8 +22,9 @@ struct IterationMark {
 struct IterationMarks {
   std::string name;  // without numbers
   // Ascending and disjoint. Where only the ends of iterations are marked, the first begins at the
-  // smallest time.
+  // smallest time, and each other where the one before ends.
   std::vector<IterationMark> list;
+  bool ends_only = false;
 };
 
 // The marks of one process.

@@ -458,6 +458,7 @@ struct Iterations::Impl {
 
   void add(const Event& event, const Dictionary& dictionary);
   void decide(ProcessWork& of, IterationRun& run) const;
+  static void end_before_input(const ProcessWork& of, std::vector<IterationMark>& marks);
   void take_marks(const ProcessWork& of, IterationMarks found, IterationRun& run) const;
 
   // Some sources give the queues of a device a process of their own. What launches and is launched
@@ -619,10 +620,54 @@ IterationExcess Iterations::excess(std::size_t run, std::size_t iteration) const
   return most;
 }
 
+// An optimizer's step is not always the last that an iteration does: it may add up its loss. Where
+// the host launches a little more and then waits longest before it brings the next input, that
+// little belongs to the iteration that ends.
+void Iterations::Impl::end_before_input(const ProcessWork& of, std::vector<IterationMark>& marks) {
+  const std::size_t most = of.log.size() / marks.size() / 8;  // launches that are a little
+  std::vector<std::size_t> more;                              // launches by which marks end later
+  std::size_t at = 0;  // the mark whose end was passed last, plus one
+  struct {
+    std::size_t launches = 0;
+    std::int64_t pause = -1;
+    std::size_t before = 0;         // launches before the longest pause
+    std::int64_t end_ns = kNoTime;  // of the mark then
+    bool done = true;
+  } tail;
+  std::vector<std::int64_t> after;  // the last mark's end: launches
+  std::int64_t last_ns = kNoTime;
+  LaunchRecord record;
+  for (LaunchLog::Reader reader(of.log); reader.next(record);) {
+    if (record.launch_ns == kNoTime) continue;
+    while (at < marks.size() && marks[at].end_ns <= record.launch_ns) ++at, tail = {.done = false};
+    if (at == marks.size() && after.size() < most) after.push_back(record.launch_ns);
+    if (!tail.done) {
+      const std::int64_t pause = last_ns == kNoTime ? 0 : record.launch_ns - last_ns;
+      if (pause > tail.pause) {
+        tail.pause = pause;
+        tail.before = tail.launches;
+        tail.end_ns = tail.launches == 0 ? kNoTime : last_ns + 1;
+      }
+      tail.done = sort_of(record.symbol) == WorkSort::kToDevice || ++tail.launches > most;
+      if (sort_of(record.symbol) == WorkSort::kToDevice && at < marks.size()) {
+        more.push_back(tail.before);
+        if (tail.end_ns != kNoTime) marks[at - 1].end_ns = marks[at].start_ns = tail.end_ns;
+      }
+    }
+    last_ns = record.launch_ns;
+  }
+  if (more.empty()) return;
+  // Nothing follows the last: as much as usual.
+  std::ranges::nth_element(more, more.begin() + static_cast<std::ptrdiff_t>(more.size() / 2));
+  const std::size_t usual = std::min(more[more.size() / 2], after.size());
+  if (usual > 0) marks.back().end_ns = after[usual - 1] + 1;
+}
+
 // Gives each mark the launches that the host made in it.
 void Iterations::Impl::take_marks(const ProcessWork& of, IterationMarks found,
                                   IterationRun& run) const {
   run.origin = IterationOrigin::kMarks;
+  if (found.ends_only) end_before_input(of, found.list);
   run.marks = std::move(found.name);
   run.confidence = 1;
   run.list.resize(found.list.size());

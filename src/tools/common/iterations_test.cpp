@@ -59,6 +59,33 @@ TEST(Iterations, AMarkHoldsWhatTheHostLaunchedInIt) {
   }
 }
 
+TEST(Iterations, WhatFollowsTheOptimizerBelongsToItsIteration) {
+  Trace trace;
+  const LaneId queue = trace.queue(0), thread = host_thread(trace);
+  std::uint64_t id = 1;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const std::int64_t at = 10000 * i;
+    const auto work = [&](std::int64_t call, bool input) {
+      launch(trace, thread, queue, id, at + call, at + call + 10, at + call + 20);
+      ++id;
+      if (!input) return;
+      trace.add(Kind::kApi, thread, "copy", at + call + 30, at + call + 31).correlation = id;
+      Event& copy = trace.copy(queue, at + call + 40, at + call + 50, 64);
+      copy.correlation = id++;
+      copy.detail = static_cast<std::uint16_t>(CopyDirection::kHostToDevice);
+    };
+    for (std::int64_t k = 0; k < 20; ++k) work(2000 + 100 * k, k == 0);
+    trace.add(Kind::kScope, thread, "Optimizer.step#SGD.step", at + 3950, at + 4050).detail =
+        static_cast<std::uint16_t>(ScopeDomain::kAnnotation);
+    work(4100, false);  // adds up the loss, before the host waits for the next input
+  }
+  trace.sort();
+  const Iterations iterations = found(trace, MarksUse::kUse);
+  const IterationRun& run = iterations.runs().front();
+  ASSERT_EQ(run.list.size(), 4u);
+  for (const Iteration& one : run.list) EXPECT_EQ(one.device_events, 22u);
+}
+
 TEST(Iterations, WithoutMarksAndRepetitionThereAreNone) {
   Trace trace;
   const LaneId queue = trace.queue(0);
