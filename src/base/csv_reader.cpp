@@ -90,6 +90,8 @@ Status CsvReader::fill() {
   const std::size_t room = window_.size() - kWord - kept;
   auto got = stream_.read(std::as_writable_bytes(std::span(window_).subspan(kept, room)));
   if (!got) return tl::unexpected(std::move(got).error());
+  // Of the few files that have any, each row is asked.
+  zeros_ = zeros_ || std::memchr(window_.data() + end_, 0, *got) != nullptr;
   end_ += *got;
   ended_ = *got < room;
   window_[end_] = '\n';  // where find_delimiter() stops
@@ -148,7 +150,7 @@ void CsvReader::close_row(char* from) {
   // The last byte is the line end of the row; where it is not, nothing follows.
   ++line_;
   for (std::size_t at = row.find('\n'); at < row.size() - 1; at = row.find('\n', at + 1)) ++line_;
-  if (std::memchr(row.data(), 0, row.size()) != nullptr) {
+  if (zeros_ && std::memchr(row.data(), 0, row.size()) != nullptr) {
     problem(Reason::kControlCharacter, row_line_, "a zero byte");
   }
   if (ragged_) problem(Reason::kEscapeKept, row_line_, "text behind a closing quote");

@@ -64,6 +64,7 @@ class CsvReader {
   bool ended_ = false;  // nothing comes after what is in the window
   bool started_ = false;
   bool damage_told_ = false;
+  bool zeros_ = false;      // some byte up to here is 0
   std::uint64_t line_ = 1;  // at begin_
   std::uint64_t row_line_ = 1;
   char* row_end_ = nullptr;  // behind the line end of the row that scan() has seen

@@ -12,8 +12,7 @@
 namespace pasta::adapters::common {
 namespace {
 
-constexpr int kRowsAtOnce = 4096;                     // bounded: several files are read in turns
-constexpr std::size_t kTexts = std::size_t{1} << 16;  // beyond, names are hardly seen again
+constexpr int kRowsAtOnce = 4096;  // bounded: several files are read in turns
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
@@ -204,24 +203,14 @@ void CsvAdapter::not_recorded(std::string_view kinds) {
 }
 
 StringId CsvAdapter::text(std::string_view text) {
-  if (text.empty()) return {};
-  if (const auto it = text_ids_.find(text); it != text_ids_.end()) return it->second;
   const StringId id = dictionary().string(text);
-  if (base::utf8_valid_prefix(text) != text.size()) {
+  if (id.value >= checked_texts_.size()) checked_texts_.resize(2 * std::size_t{id.value} + 1);
+  if (!checked_texts_[id.value] && base::utf8_valid_prefix(text) != text.size()) {
     problems_.add(Reason::kInvalidUtf8,
                   [&] { return where(reader_->line()) + "a name that is not UTF-8"; });
   }
-  if (texts_.size() < kTexts) text_ids_.emplace(texts_.emplace_back(text), id);
+  checked_texts_[id.value] = true;
   return id;
-}
-
-AttributesId CsvAdapter::attributes(const LaunchAttributes& attributes) {
-  if (attributes == LaunchAttributes{}) return {};
-  if (!last_attributes_id_ || attributes != last_attributes_) {
-    last_attributes_ = attributes;
-    last_attributes_id_ = dictionary().attributes(attributes);
-  }
-  return last_attributes_id_;
 }
 
 }  // namespace pasta::adapters::common

@@ -2,15 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "adapters/common/recent_attributes.h"
 #include "base/csv_reader.h"
 #include "correlate/assembler.h"
 #include "pasta/adapter.h"
@@ -83,7 +82,7 @@ class CsvAdapter : public Adapter {
   std::uint32_t small(std::string_view text, std::string_view what);
   // The string's id; text that is not UTF-8 is counted when it comes up first.
   StringId text(std::string_view text);
-  AttributesId attributes(const LaunchAttributes& attributes);
+  AttributesId attributes(const LaunchAttributes& a) { return attributes_.id(dictionary(), a); }
 
   // Of the whole source: kinds of events, separated by ", ", that it leaves out.
   void not_recorded(std::string_view kinds);
@@ -116,10 +115,8 @@ class CsvAdapter : public Adapter {
   std::unique_ptr<correlate::Assembler> assembler_;
   Step step_ = Step::kOpen;
 
-  std::deque<std::string> texts_;  // what the keys of text_ids_ view
-  std::unordered_map<std::string_view, StringId> text_ids_;
-  LaunchAttributes last_attributes_;
-  AttributesId last_attributes_id_{};
+  std::vector<bool> checked_texts_;  // by id: whether it was looked at
+  RecentAttributes attributes_;
 };
 
 }  // namespace pasta::adapters::common

@@ -487,19 +487,6 @@ Status RowTaker::take_nvtx(const Row& row) {
 
 // --- the device
 
-AttributesId RowTaker::attributes(const LaunchAttributes& a) {
-  if (a == LaunchAttributes{}) return {};
-  std::uint64_t mixed = a.block[0];
-  for (const std::uint32_t part :
-       {a.block[1], a.block[2], a.registers_per_thread, a.static_shared_bytes,
-        a.dynamic_shared_bytes, a.local_bytes_per_thread, a.cluster[0]}) {
-    mixed = (mixed ^ part) * 0x9E3779B97F4A7C15u;
-  }
-  RecentAttributes& recent = recent_attributes_[mixed >> 55];
-  if (!recent.id || recent.attributes != a) recent = {a, dictionary_.attributes(a)};
-  return recent.id;
-}
-
 Status RowTaker::take_kernel(const Row& row) {
   Event event{};
   event.kind = Kind::kKernel;
@@ -523,7 +510,7 @@ Status RowTaker::take_kernel(const Row& row) {
   a.dynamic_shared_bytes = small(row, kDynamicShared);
   a.local_bytes_per_thread = small(row, kLocal);
   a.priority = places_.priority(event.lane);
-  event.kernel.attributes = attributes(a);
+  event.kernel.attributes = attributes_.id(dictionary_, a);
   if (const auto node = number(row, kGraphNode); node && *node != 0) {
     // The graph's number stands in the upper half.
     const auto value = static_cast<std::uint64_t>(*node);

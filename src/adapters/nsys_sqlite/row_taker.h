@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "adapters/common/recent_attributes.h"
 #include "adapters/nsys_sqlite/places.h"
 #include "adapters/nsys_sqlite/strings.h"
 #include "adapters/nsys_sqlite/vocabulary.h"
@@ -103,7 +104,6 @@ class RowTaker {
   Label label(const base::sqlite::Row& row);
   Label make_label(std::string_view text);
   StringId arguments(const base::sqlite::Row& row, const Label& label);
-  AttributesId attributes(const LaunchAttributes& attributes);
   Status add(Event& event);
   // Counts a problem of the row at hand; `detail` makes its text.
   template <class Detail>
@@ -126,11 +126,7 @@ class RowTaker {
   std::unordered_map<std::uint64_t, StringId> parts_;
   std::map<DomainKey, std::string> nvtx_names_;
   std::string scratch_;
-  struct RecentAttributes {
-    LaunchAttributes attributes;
-    AttributesId id{};
-  };
-  std::array<RecentAttributes, 512> recent_attributes_{};
+  common::RecentAttributes attributes_;
 };
 
 }  // namespace pasta::adapters::nsys_sqlite
