@@ -19,6 +19,12 @@ AGENTS = """"Node_Id","Logical_Node_Id","Agent_Type","Wave_Front_Size","Cu_Count
 0,0,"CPU",0,0,"cpu","A CPU"
 1,1,"GPU",64,304,"gfx942","AMD Instinct MI300X"
 """
+JSON = '''{"rocprofiler-sdk-tool": [{"metadata": {"pid": 42},
+ "agents": [{"id": {"handle": 7}, "type": 2, "name": "gfx942", "logical_node_type_id": 0}],
+ "kernel_symbols": [{"kernel_id": 9, "formatted_kernel_name": "add"}],
+ "buffer_records": {"kernel_dispatch": [{"thread_id": 42, "correlation_id": {"internal": 3},
+  "start_timestamp": 2000, "end_timestamp": 2500, "dispatch_info": {"agent_id": {"handle": 7},
+  "queue_id": {"handle": 16}, "kernel_id": 9, "dispatch_id": 1}}]}}]}'''
 STATS = '"Name","Calls","TotalDurationNs"\n"add",1,1000\n'
 
 
@@ -48,6 +54,14 @@ class RunTest(unittest.TestCase):
             self.assertEqual(trace["events"], {"api": 1, "kernel": 1})
             self.assertEqual(trace["quality"]["kernels_linked"], 1)
             self.assertEqual([d["name"] for d in trace["devices"]], ["AMD Instinct MI300X"])
+
+    def test_a_json_says_itself_what_its_agents_are(self):
+        self.write("42_agent_info.csv", AGENTS)
+        self.write("42_kernel_stats.csv", STATS)
+        (self.folder / "42_results.json").write_text(JSON, encoding="utf-8")
+        trace = self.report(self.folder)
+        self.assertEqual([Path(s["path"]).name for s in trace["sources"]], ["42_results.json"])
+        self.assertEqual(trace["events"], {"kernel": 1})
 
     def test_one_table_alone_is_a_trace(self):
         self.write("42_kernel_trace.csv", KERNELS, 42)

@@ -276,6 +276,12 @@ class Nvtx(DatabaseTest):
             {"domain": "NCCL", "category": "comm", "payload": 2**64 - 1},
             {"domain": "NCCL", "payload": 0.5}, {"payload": '{"x":1}'}])
 
+    def test_binary_payloads_are_counted(self):
+        report = self.report(self.make(STRINGS + NVTX + nvtx(0, 10, text="a", binaryData="x")
+                                       + nvtx(20, 30, text="b", jsonText="{}", binaryData="x")))
+        self.assertEqual(report.problems()["not_kept"], 1)
+        self.assertIn("binaryData", report.first("not_kept"))
+
     def test_open_ranges_and_marks(self):
         sql = STRINGS + NVTX + nvtx(0, None, text="open") + nvtx(5, None, text="mark", eventType=34) \
             + nvtx(10, 90, text="closed")
@@ -320,6 +326,21 @@ class Devices(DatabaseTest):
             INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (0, 0, 100), (0, 1, 101);"""
         self.assertEqual(set(self.devices(sql)), {"big"})
         self.assertEqual([row["kernels"] for row in Report(self.folder / "trace.sqlite").devices], [2])
+
+    def test_one_device_where_none_is_hidden(self):
+        """No table says which GPU is whose, but there is only one, or the process uses the last of all."""
+        kernels = STRINGS + KERNELS + CALLS + call(0, 1, 9)
+        two = kernels + kernel(1, 2, process=A) + kernel(5, 6, process=B)
+        one = "CREATE TABLE TARGET_INFO_GPU(id INT, name TEXT); INSERT INTO TARGET_INFO_GPU VALUES (0, 'only');"
+        self.assertEqual(set(self.devices(two + one)), {"only"})
+        self.assertEqual([row["kernels"] for row in Report(self.folder / "trace.sqlite").devices], [2])
+        self.assertEqual([row["kernels"] for row in self.report(self.make(two + self.GPUS)).devices], [1, 1])
+        contexts = "CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO(processId INT, contextId INT, deviceId INT);" \
+            "INSERT INTO TARGET_INFO_CUDA_CONTEXT_INFO VALUES (100, 1, 0), (100, 2, 1), (101, 1, 1);"
+        both = kernels + kernel(1, 2, process=A) + kernel(3, 4, process=A, device=1, context=2) \
+            + kernel(5, 6, process=B, device=1) + self.GPUS + contexts
+        self.assertEqual(set(self.devices(both)), {"small", "big"})
+        self.assertEqual(sorted(row["kernels"] for row in Report(self.folder / "trace.sqlite").devices), [1, 2])
 
     def test_facts(self):
         text = Run(["dump", self.make(STRINGS + KERNELS + kernel(1, 2) + self.GPUS)]).text

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "adapters/common/emit.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
 
@@ -119,7 +120,6 @@ Status CsvAdapter::read_rows() {
 }
 
 Status CsvAdapter::finish() {
-  constexpr std::int64_t kYear2001Ns = 1'000'000'000'000'000'000;  // times of uptime are smaller
   file_ = inputs_.size() - 1;
   SourceInfo source;
   source.path = path_;
@@ -127,18 +127,16 @@ Status CsvAdapter::finish() {
   PASTA_TRY(complete(source));
   PASTA_TRY(assembler_->finish());
   source.first_ns = assembler_->first_ns();
-  source.absolute_clock = source.first_ns >= kYear2001Ns;
+  source.absolute_clock = since_1970(source.first_ns);
   sink_->describe(source);
   step_ = Step::kEmit;
   return {};
 }
 
 Status CsvAdapter::emit() {
-  auto more = assembler_->emit(*sink_, std::size_t{1} << 16);
+  auto more = emit_events(*assembler_, problems_, *sink_);
   if (!more) return tl::unexpected(std::move(more).error());
-  if (*more) return {};
-  for (const Problem& problem : problems_.list()) sink_->report(problem);
-  step_ = Step::kEnded;
+  if (!*more) step_ = Step::kEnded;
   return {};
 }
 

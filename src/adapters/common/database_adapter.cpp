@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "adapters/common/emit.h"
+
 namespace pasta::adapters::common {
 
 using base::sqlite::Row;
@@ -218,24 +220,20 @@ Status DatabaseAdapter::finish() {
   const auto shift_ns = rows_end();
   if (!shift_ns) return tl::unexpected<Error>(shift_ns.error());
   PASTA_TRY(assembler_->finish(*shift_ns));
-  // Clocks of uptime are smaller.
-  constexpr std::int64_t kYear2001Ns = 1'000'000'000'000'000'000;
   SourceInfo source;
   source.path = database_.path();
   source.format = info_.name;
   source.first_ns = assembler_->first_ns();
-  source.absolute_clock = source.first_ns >= kYear2001Ns;
+  source.absolute_clock = since_1970(source.first_ns);
   PASTA_TRY(complete(source));
   sink_->describe(source);
   return {};
 }
 
 Status DatabaseAdapter::emit() {
-  auto more = assembler_->emit(*sink_, std::size_t{1} << 16);
+  auto more = emit_events(*assembler_, problems_, *sink_);
   if (!more) return tl::unexpected(std::move(more).error());
-  if (*more) return {};
-  for (const Problem& problem : problems_.list()) sink_->report(problem);
-  step_ = Step::kEnded;
+  if (!*more) step_ = Step::kEnded;
   return {};
 }
 

@@ -11,151 +11,94 @@
 #include <utility>
 
 #include "adapters/common/foreign_json.h"
+#include "adapters/common/json_adapter.h"
 #include "adapters/kineto_json/document.h"
 #include "adapters/kineto_json/places.h"
 #include "adapters/kineto_json/record.h"
 #include "adapters/kineto_json/record_taker.h"
 #include "base/json_reader.h"
-#include "correlate/assembler.h"
 
 namespace pasta::adapters::kineto_json {
 namespace {
 
-using base::JsonReader;
 using base::JsonType;
 using base::RecordOutcome;
-using correlate::Assembler;
 
-// Reads the document and hands its records on.
-class KinetoJson final : public Adapter {
+class KinetoJson final : public common::JsonAdapter {
  public:
-  explicit KinetoJson(Input input)
-      : path_(std::move(input.path)), stream_(std::move(input.stream)) {}
-
-  [[nodiscard]] const AdapterInfo& info() const override { return kInfo; }
-  Status start(const Plan& plan, EventSink& sink) override;
-  Result<bool> pump() override;
-  Status stop() override { return {}; }
+  explicit KinetoJson(Input input) : JsonAdapter(kInfo, std::move(input)) {}
 
  private:
-  enum class Step : std::uint8_t { kOpen, kMembers, kEvents, kEmit, kEnded };
+  void prepare() override;
+  Status begin(JsonType type) override;
+  Result<bool> read() override { return in_events_ ? read_events() : read_members(); }
+  Result<std::int64_t> document_end() override;
+  void complete(SourceInfo& info) override;
 
-  Status open_document();
-  Status read_members();
-  Status read_events();
-  Status finish_reading();
+  Result<bool> read_members();
+  Result<bool> read_events();
   Status refuse_other_json(std::span<const std::string> members) const;
-  Status emit();
-  Error in_file(Error error) const {
-    return {error.code, fmt::format("{}: {}", path_, error.message)};
-  }
 
-  std::string path_;
-  std::unique_ptr<ByteStream> stream_;
-  EventSink* sink_ = nullptr;
-  Problems problems_;
-  std::unique_ptr<JsonReader> reader_;
-  std::unique_ptr<Assembler> assembler_;
   std::unique_ptr<Places> places_;
   std::unique_ptr<RecordTaker> taker_;
   DocumentFacts facts_;
   Record record_;
-  Step step_ = Step::kOpen;
   bool array_form_ = false;
+  bool in_events_ = false;
   bool events_seen_ = false;  // the member traceEvents, or the array itself
 };
 
-Status KinetoJson::start(const Plan& plan, EventSink& sink) {
-  sink_ = &sink;
-  JsonReader::Options options;
-  options.strict = plan.strict;
-  options.on_problem = [this](const base::JsonProblem& problem) {
-    problems_.add(problem.reason,
-                  [&] { return fmt::format("byte {}: {}", problem.offset, problem.text); });
-  };
-  reader_ = std::make_unique<JsonReader>(*stream_, std::move(options));
-  assembler_ = std::make_unique<Assembler>(
-      sink.dictionary(), problems_,
-      Assembler::Options{.memory_budget_bytes = plan.memory_budget_bytes, .scratch = plan.scratch});
-  places_ = std::make_unique<Places>(sink.dictionary(), path_);
-  taker_ = std::make_unique<RecordTaker>(sink.dictionary(), problems_, *places_, *assembler_,
-                                         plan.strict);
-  return {};
+void KinetoJson::prepare() {
+  places_ = std::make_unique<Places>(dictionary(), path());
+  taker_ =
+      std::make_unique<RecordTaker>(dictionary(), problems(), *places_, assembler(), plan().strict);
 }
 
-Result<bool> KinetoJson::pump() {
-  Status status;
-  switch (step_) {
-    case Step::kOpen:
-      status = open_document();
-      break;
-    case Step::kMembers:
-      status = read_members();
-      break;
-    case Step::kEvents:
-      status = read_events();
-      break;
-    case Step::kEmit:
-      status = emit();
-      break;
-    case Step::kEnded:
-      break;
-  }
-  if (!status) return tl::unexpected(in_file(std::move(status).error()));
-  return step_ != Step::kEnded;
-}
-
-Status KinetoJson::open_document() {
-  auto type = reader_->open();
-  if (!type) return tl::unexpected(std::move(type).error());
-  if (*type != JsonType::kObject && *type != JsonType::kArray) {
+Status KinetoJson::begin(JsonType type) {
+  if (type != JsonType::kObject && type != JsonType::kArray) {
     return fail(ErrorCode::kBadInput, "not a trace: this JSON is neither an object nor an array");
   }
-  array_form_ = events_seen_ = *type == JsonType::kArray;
-  step_ = array_form_ ? Step::kEvents : Step::kMembers;
+  array_form_ = events_seen_ = in_events_ = type == JsonType::kArray;
   return {};
 }
 
-Status KinetoJson::read_members() {
+Result<bool> KinetoJson::read_members() {
   std::string key;
   for (;;) {
-    auto more = reader_->next_member(key);
-    if (!more) return tl::unexpected(std::move(more).error());
-    if (!*more) return finish_reading();
+    auto more = reader().next_member(key);
+    if (!more || !*more) return more;
     if (key != "traceEvents") {
-      PASTA_TRY(read_member(*reader_, key, sink_->dictionary(), *places_, facts_));
+      PASTA_TRY(read_member(reader(), key, dictionary(), *places_, facts_));
       continue;
     }
-    auto type = reader_->type();
+    auto type = reader().type();
     if (!type) return tl::unexpected(std::move(type).error());
     if (*type != JsonType::kArray) {
       return fail(ErrorCode::kBadInput,
-                  fmt::format("byte {}: traceEvents is not an array", reader_->offset()));
+                  fmt::format("byte {}: traceEvents is not an array", reader().offset()));
     }
-    PASTA_TRY(reader_->enter());
-    events_seen_ = true;
-    step_ = Step::kEvents;
-    return {};
+    PASTA_TRY(reader().enter());
+    events_seen_ = in_events_ = true;
+    return true;
   }
 }
 
-Status KinetoJson::read_events() {
-  constexpr int kRecordsAtOnce = 4096;  // bounded, so that several files can be read in turns
+Result<bool> KinetoJson::read_events() {
+  constexpr int kRecordsAtOnce = 4096;
   for (int i = 0; i < kRecordsAtOnce; ++i) {
-    auto more = reader_->next_element();
-    if (!more) return tl::unexpected(std::move(more).error());
+    auto more = reader().next_element();
+    if (!more) return more;
     if (!*more) {
-      if (array_form_) return finish_reading();
-      step_ = Step::kMembers;
-      return {};
+      in_events_ = false;
+      return !array_form_;
     }
-    const std::uint64_t offset = reader_->offset();
+    const std::uint64_t offset = reader().offset();
     auto outcome =
-        reader_->record([this](base::JsonCursor& cursor) { read_record(cursor, record_); });
+        reader().record([this](base::JsonCursor& cursor) { read_record(cursor, record_); });
     if (!outcome) return tl::unexpected(std::move(outcome).error());
     if (*outcome == RecordOutcome::kRead) PASTA_TRY(taker_->take(record_, offset));
   }
-  return {};
+  return true;
 }
 
 Status KinetoJson::refuse_other_json(std::span<const std::string> members) const {
@@ -175,21 +118,21 @@ Status KinetoJson::refuse_other_json(std::span<const std::string> members) const
                                         : fmt::format(", but \"{}\"", fmt::join(shown, "\", \""))));
 }
 
-Status KinetoJson::finish_reading() {
+Result<std::int64_t> KinetoJson::document_end() {
   if (!events_seen_) {
-    if (reader_->truncated()) {
+    if (reader().truncated()) {
       return fail(ErrorCode::kBadInput,
-                  fmt::format("ends at byte {}, before any trace event", reader_->offset()));
+                  fmt::format("ends at byte {}, before any trace event", reader().offset()));
     }
-    return refuse_other_json(facts_.members);
+    return tl::unexpected(refuse_other_json(facts_.members).error());
   }
   if (!taker_->any_phase() && taker_->other_records() > 0) {
-    return refuse_other_json({&taker_->other_begins(), 1});
+    return tl::unexpected(refuse_other_json({&taker_->other_begins(), 1}).error());
   }
   if (!facts_.unreadable_base.empty()) {
-    problems_.add(Reason::kUnreadableNumber, 1,
-                  fmt::format("baseTimeNanoseconds is \"{}\"",
-                              std::string_view(facts_.unreadable_base).substr(0, 40)));
+    problems().add(Reason::kUnreadableNumber, 1,
+                   fmt::format("baseTimeNanoseconds is \"{}\"",
+                               std::string_view(facts_.unreadable_base).substr(0, 40)));
   }
   PASTA_TRY(taker_->finish());
   places_->apply_names(taker_->any_events());
@@ -200,31 +143,16 @@ Status KinetoJson::finish_reading() {
   if (facts_.rank != kUnknownRank) {
     places_->set_rank(facts_.rank, facts_.world_size);
   } else if (facts_.has_devices && places_->any_queue()) {
-    problems_.add(Reason::kRankUnknown, 1, "no rank in distributedInfo");
+    problems().add(Reason::kRankUnknown, 1, "no rank in distributedInfo");
   }
-  PASTA_TRY(assembler_->finish(facts_.base_ns.value_or(0)));
-
-  // Before baseTimeNanoseconds, times were since 1970 themselves; times of uptime are smaller.
-  constexpr std::int64_t kYear2001Ns = 1'000'000'000'000'000'000;
-  SourceInfo info;
-  info.path = path_;
-  info.format = kInfo.name;
-  info.rank = facts_.rank;
-  info.world_size = facts_.world_size;
-  info.first_ns = assembler_->first_ns();
-  info.absolute_clock = facts_.base_ns.has_value() || info.first_ns >= kYear2001Ns;
-  sink_->describe(info);
-  step_ = Step::kEmit;
-  return {};
+  return facts_.base_ns.value_or(0);
 }
 
-Status KinetoJson::emit() {
-  auto more = assembler_->emit(*sink_, std::size_t{1} << 16);
-  if (!more) return tl::unexpected(std::move(more).error());
-  if (*more) return {};
-  for (const Problem& problem : problems_.list()) sink_->report(problem);
-  step_ = Step::kEnded;
-  return {};
+void KinetoJson::complete(SourceInfo& info) {
+  info.rank = facts_.rank;
+  info.world_size = facts_.world_size;
+  // Before baseTimeNanoseconds, times were since 1970 themselves.
+  info.absolute_clock |= facts_.base_ns.has_value();
 }
 
 // Whether the quoted `name` stands before a colon.

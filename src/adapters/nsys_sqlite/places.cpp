@@ -30,15 +30,31 @@ Places::Places(Dictionary& dictionary, Problems& problems, Strings& strings, std
       source_(dictionary.string(path)) {}
 
 void Places::read_targets(const Database& database) {
-  enum Gpus { kId, kName, kUuid, kCuda, kSms, kMemory, kMajor, kMinor, kWarps, kWarpSize };
+  static constexpr std::string_view kEnvironment[] = {"name", "value"};
+  common::each_row(
+      database, problems_, "TARGET_INFO_SYSTEM_ENV", kEnvironment, [&](const Row& row) {
+        const std::string_view name = row.text(0);
+        const std::string_view value = row.text(1);
+        if (value.empty()) return;
+        if (name == "Hostname") host_ = dictionary_.string(value);
+        if (name == "CudaVersion" || name == "NvDriverVersion" || name == "OsVersion") {
+          dictionary_.fact(name, value);
+        }
+      });
+  enum Gpus { kId, kName, kUuid, kBus, kCuda, kSms, kMemory, kMajor, kMinor, kWarps, kWarpSize };
   static constexpr std::string_view kGpus[] = {
-      "id",          "name",         "uuid",         "cuDevice",      "smCount",
+      "id",          "name",         "uuid",         "busLocation",   "cuDevice",      "smCount",
       "totalMemory", "computeMajor", "computeMinor", "maxWarpsPerSm", "threadsPerWarp"};
   common::each_row(database, problems_, "TARGET_INFO_GPU", kGpus, [&](const Row& row) {
     Gpu gpu;
     gpu.id = row.integer(kId).value_or(static_cast<std::int64_t>(gpus_.size()));
     gpu.cuda = row.integer(kCuda);
-    if (!row.text(kUuid).empty()) gpu.uuid = dictionary_.string(row.text(kUuid));
+    const std::string_view uuid = row.text(kUuid);
+    const std::string_view bus = row.text(kBus);
+    const std::string_view where = dictionary_.text(host_ ? host_ : source_);
+    gpu.identity = dictionary_.string(!uuid.empty()  ? std::string(uuid)
+                                      : !bus.empty() ? fmt::format("{} {}", where, bus)
+                                                     : fmt::format("{} GPU {}", where, gpu.id));
     gpu.facts.name = dictionary_.string(row.text(kName));
     gpu.facts.multiprocessors = small(row, kSms);
     gpu.facts.memory_bytes = static_cast<std::uint64_t>(row.integer(kMemory).value_or(0));
@@ -63,6 +79,9 @@ void Places::read_targets(const Database& database) {
                      const auto ordinal = row.integer(2);
                      if (pid && context && ordinal) {
                        context_devices_[{static_cast<std::uint64_t>(*pid), *context}] = *ordinal;
+                       if (static_cast<std::size_t>(*ordinal) + 1 == gpus_.size()) {
+                         seeing_all_.insert(static_cast<std::uint64_t>(*pid));
+                       }
                      }
                    });
   static constexpr std::string_view kStreams[] = {"processId", "contextId", "streamId", "priority"};
@@ -76,17 +95,6 @@ void Places::read_targets(const Database& database) {
     stream_priorities_[{static_cast<std::uint64_t>(*pid), *context, *stream}] =
         static_cast<std::int32_t>(static_cast<std::uint32_t>(*priority));
   });
-  static constexpr std::string_view kEnvironment[] = {"name", "value"};
-  common::each_row(
-      database, problems_, "TARGET_INFO_SYSTEM_ENV", kEnvironment, [&](const Row& row) {
-        const std::string_view name = row.text(0);
-        const std::string_view value = row.text(1);
-        if (value.empty()) return;
-        if (name == "Hostname") host_ = dictionary_.string(value);
-        if (name == "CudaVersion" || name == "NvDriverVersion" || name == "OsVersion") {
-          dictionary_.fact(name, value);
-        }
-      });
 }
 
 void Places::read_names(const Database& database) {
@@ -219,8 +227,9 @@ LaneId Places::unbound(std::optional<std::int64_t> global, std::string_view what
   });
 }
 
-// The GPU that a process calls number `ordinal`. Certain where the file says so of this process;
-// otherwise only what GPUs of one number have in common is to be used.
+// The GPU that a process calls number `ordinal`. Certain where the file says so of this process, or
+// where none is hidden from it, as when there is only one; otherwise only what GPUs of one number
+// have in common is to be used.
 const Places::Gpu* Places::gpu_of(std::uint64_t pid, std::int64_t ordinal, bool& certain) const {
   const auto find = [&](auto&& is) -> const Gpu* {
     const auto it = std::find_if(gpus_.begin(), gpus_.end(), is);
@@ -230,7 +239,7 @@ const Places::Gpu* Places::gpu_of(std::uint64_t pid, std::int64_t ordinal, bool&
     certain = true;
     return find([&](const Gpu& gpu) { return gpu.id == it->second; });
   }
-  certain = gpus_.size() == 1;
+  certain = gpus_.size() == 1 || seeing_all_.contains(pid);
   if (const Gpu* gpu = find([&](const Gpu& g) { return g.cuda == ordinal; })) return gpu;
   return find([&](const Gpu& gpu) { return !gpu.cuda && gpu.id == ordinal; });
 }
@@ -241,10 +250,11 @@ DeviceId Places::device(std::optional<std::int64_t> global, std::int64_t ordinal
   if (!fresh) return it->second;
   bool certain = false;
   const Gpu* const gpu = gpu_of(GlobalId{owner}.process(), ordinal, certain);
-  const bool identified = gpu != nullptr && certain && gpu->uuid;
+  const bool identified = gpu != nullptr && certain;
   if (identified) {
     // Another process may number it otherwise.
-    if (const auto same = devices_by_uuid_.find(gpu->uuid.value); same != devices_by_uuid_.end()) {
+    const auto same = devices_by_identity_.find(gpu->identity.value);
+    if (same != devices_by_identity_.end()) {
       return it->second = same->second;
     }
   }
@@ -252,12 +262,12 @@ DeviceId Places::device(std::optional<std::int64_t> global, std::int64_t ordinal
   key.ordinal = static_cast<std::uint32_t>(ordinal);
   key.type = DeviceType::kGpu;
   if (identified) {
-    key.uuid = gpu->uuid;
+    key.uuid = gpu->identity;
   } else {
     key.process = process(global);
   }
   it->second = dictionary_.device(key);
-  if (identified) devices_by_uuid_.emplace(gpu->uuid.value, it->second);
+  if (identified) devices_by_identity_.emplace(gpu->identity.value, it->second);
   if (gpu != nullptr) {
     Device facts = gpu->facts;
     facts.process = key.process;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -58,7 +59,7 @@ class Places {
   struct Gpu {
     std::int64_t id = 0;
     std::optional<std::int64_t> cuda;
-    StringId uuid{};
+    StringId identity{};  // its UUID, or else what tells it from all others
     Device facts;
   };
   using Key = std::array<std::uint64_t, 5>;
@@ -96,8 +97,9 @@ class Places {
   std::vector<Gpu> gpus_;
   std::map<std::pair<std::uint64_t, std::int64_t>, std::int64_t> gpu_ids_;  // by pid, ordinal
   std::map<std::pair<std::uint64_t, std::int64_t>, DeviceId> devices_;      // by globalPid, ordinal
-  std::map<std::uint32_t, DeviceId> devices_by_uuid_;
+  std::map<std::uint32_t, DeviceId> devices_by_identity_;
   std::map<Context, std::int64_t> context_devices_;
+  std::set<std::uint64_t> seeing_all_;  // processes that use the last of all GPUs
   // By process of the system, context and stream, where it is not 0; and by lane.
   std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, std::int32_t> stream_priorities_;
   std::vector<std::int32_t> priorities_;

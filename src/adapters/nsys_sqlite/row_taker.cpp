@@ -42,12 +42,13 @@ enum Nvtx {
   kNvtxInt32,
   kNvtxFloat,
   kNvtxJsonId,
-  kNvtxJson
+  kNvtxJson,
+  kNvtxBinary
 };
-constexpr string_view kNvtx[] = {"start",       "end",        "eventType",   "globalTid",
-                                 "text",        "textId",     "domainId",    "category",
-                                 "uint64Value", "int64Value", "doubleValue", "uint32Value",
-                                 "int32Value",  "floatValue", "jsonTextId",  "jsonText"};
+constexpr string_view kNvtx[] = {
+    "start",      "end",        "eventType",   "globalTid",  "text",        "textId",
+    "domainId",   "category",   "uint64Value", "int64Value", "doubleValue", "uint32Value",
+    "int32Value", "floatValue", "jsonTextId",  "jsonText",   "binaryData"};
 
 // What all work of a device has.
 enum Work { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kPid, kFirstOwn };
@@ -234,6 +235,10 @@ Status RowTaker::finish() {
     PASTA_TRY(assembler_.add(event));
   }
   open_.clear();
+  if (binary_payloads_ != 0) {
+    problems_.add(Reason::kNotKept, binary_payloads_,
+                  "binary payloads of NVTX ranges (binaryData): their layout is not documented");
+  }
   return {};
 }
 
@@ -448,6 +453,8 @@ StringId RowTaker::arguments(const Row& row, const Label& label) {
   if (json && !json->empty()) {
     key("payload");
     base::append_json_string(scratch_, *json);
+  } else if (!row.null(kNvtxBinary)) {
+    ++binary_payloads_;
   }
   return scratch_.empty() ? StringId{} : dictionary_.string(scratch_ += '}');
 }

@@ -121,6 +121,7 @@ class RowTaker {
   std::map<std::string_view, std::uint64_t> rows_;  // of the tables before
   std::int64_t last_end_ns_ = kNoTime;
   std::vector<Event> open_;
+  std::uint64_t binary_payloads_ = 0;
   ById<StringId> calls_;
   ById<Label> labels_;
   std::unordered_map<std::uint64_t, StringId> parts_;

@@ -357,7 +357,8 @@ Status refuse(const std::string& path, Table table) {
   }
   return fail(ErrorCode::kUnsupported,
               fmt::format("{}: rocprofv3's list of the machine's agents, which holds no timeline: "
-                          "give it together with the traces of the same run",
+                          "give it together with the tables of the same run, such as "
+                          "*_kernel_trace.csv (a results.json says the same itself)",
                           path));
 }
 
