@@ -145,17 +145,13 @@ Dialect::Verdict Dialect::translate_amd(Record& record) {
   if (exact) exact_times(record);
   if (role != nullptr && (role->part == Part::kAmdDevice || role->part == Part::kAmdBarriers)) {
     verdict = translate_amd_work(record, *role);
-  } else if (role != nullptr && role->part == Part::kRuntimeCalls) {
-    record.category = "cuda_runtime";
-  } else if (role != nullptr && role->part == Part::kDriverCalls) {
-    record.category = "cuda_driver";
-  } else if (role == nullptr &&
-             (record.name.starts_with("hip") || record.name.starts_with("__hip"))) {
-    record.category = "cuda_runtime";
-  } else if (role == nullptr && record.name.starts_with("hsa_")) {
-    record.category = "cuda_driver";
   } else {
-    record.category = "user_annotation";
+    const std::string_view name = record.name;
+    const bool runtime = role == nullptr ? name.starts_with("hip") || name.starts_with("__hip")
+                                         : role->part == Part::kRuntimeCalls;
+    const bool driver =
+        role == nullptr ? name.starts_with("hsa_") : role->part == Part::kDriverCalls;
+    record.category = runtime ? "cuda_runtime" : driver ? "cuda_driver" : "user_annotation";
   }
   // rocprof's processes are sections of its picture; the arguments have the real ones.
   const bool on_host = record.category != "kernel" && !record.category.starts_with("gpu_") &&
