@@ -46,7 +46,7 @@ char* find_quote(char* at, char* end) {
   return static_cast<char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
 }
 
-char* without_return(char* begin, char* end) {
+char* without_return(const char* begin, char* end) {
   return end > begin && end[-1] == '\r' ? end - 1 : end;
 }
 

@@ -42,7 +42,7 @@ bool parse_size(std::string_view text, std::uint64_t unit_bytes, std::uint64_t& 
   std::uint64_t whole_bytes = 0;
   if (__builtin_mul_overflow(whole, unit_bytes, &whole_bytes) || whole_bytes > kMost) return false;
   const double part = static_cast<double>(rest) * static_cast<double>(unit_bytes) / kScale;
-  bytes = whole_bytes + static_cast<std::uint64_t>(part + 0.5);
+  bytes = whole_bytes + static_cast<std::uint64_t>(std::llround(part));
   return true;
 }
 

@@ -97,7 +97,7 @@ class Run final : public Adapter {
         const std::uint64_t promised = lane.committed - lane.read;
         const auto cells = folder_.read(lane);
         if (cells.empty()) {
-          if (promised > 0) problems_.add(Reason::kTruncated, [&] { return lane.path; });
+          if (promised > 0) problems_.add(Reason::kTruncated, [&path = lane.path] { return path; });
           break;
         }
         reader.decoder->decode(cells, fresh_, problems_);
