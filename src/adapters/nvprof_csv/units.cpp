@@ -1,5 +1,7 @@
 #include "adapters/nvprof_csv/units.h"
 
+#include <cmath>
+
 namespace pasta::adapters::nvprof_csv {
 
 bool time_places(std::string_view unit, int& places) {
