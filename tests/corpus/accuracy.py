@@ -493,7 +493,6 @@ SECTIONS = [
     ("Kineto's TensorBoard plug-in (its own reference file)", tensorboard_lines),
 ]
 PAGE = program.SOURCE / "docs" / "accuracy.md"
-BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
 
 def collect(corpus):
@@ -550,28 +549,10 @@ def run_section(name, doc, collect, section, complaints):
     sys.exit(1 if wrong else 0)
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pastaprof", default=program.PROGRAM)
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true", help="renew the tables of docs/accuracy.md")
-    arguments = parser.parse_args()
-    program.PROGRAM = arguments.pastaprof
-    sections = collect(arguments.corpus)
-    text = markdown(sections)
-    if arguments.write:
-        page = PAGE.read_text(encoding="utf-8")
-        head, _, rest = page.partition(BEGIN)
-        PAGE.write_text(head + BEGIN + text + END + rest.partition(END)[2], encoding="utf-8")
-    else:
-        print(text)
-    unexplained = [line for _, lines in sections for line in lines if not line.explained]
-    for line in unexplained:
-        print(f"{line.file}: {line.quantity}: report {line.report}, by their rule "
-              f"{line.ruled}, theirs {line.theirs}", file=sys.stderr)
-    sys.exit(1 if unexplained else 0)
+def complaints(sections):
+    return [f"{line.file}: {line.quantity}: report {line.report}, by their rule {line.ruled}, theirs {line.theirs}"
+            for _, lines in sections for line in lines if not line.explained]
 
 
 if __name__ == "__main__":
-    main()
+    run_section("tables", __doc__, collect, markdown, complaints)

@@ -8,16 +8,12 @@ own plugin.
 diagnose_test.py fails where they differ by more than the reading allows.
 """
 
-import argparse
 import json
-import pathlib
 
+import accuracy
 import diagnose_test
-import program
 from program import Report
 
-BEGIN, END = "<!-- diagnose: begin -->\n", "<!-- diagnose: end -->\n"
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "accuracy.md"
 STEPS = "kineto/expected/result_check_file.txt"
 
 
@@ -58,7 +54,7 @@ def steps(corpus):
 
 def section(corpus):
     return "\n".join([
-        "## Diagnosis", "",
+        "", "## Diagnosis", "",
         "An expert read these traces by hand before the tool was written",
         "([the reading](../tests/corpus/diagnose_readings.md)); shares are of the mean steady iteration.", "",
         *readings(corpus), "",
@@ -70,26 +66,5 @@ def section(corpus):
         *steps(corpus), "", ""])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--pastaprof")
-    parser.add_argument("--corpus", type=pathlib.Path, default=program.CORPUS)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    if options.pastaprof:
-        program.PROGRAM = options.pastaprof
-    text = section(options.corpus)
-    print(text)
-    if not options.write:
-        return
-    page = PAGE.read_text("utf-8")
-    if BEGIN in page:
-        head, rest = page.split(BEGIN)
-        page = head + BEGIN + "\n" + text + END + rest.split(END)[1]
-    else:
-        page = page.rstrip("\n") + "\n\n" + BEGIN + "\n" + text + END
-    PAGE.write_text(page, "utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    accuracy.run_section("diagnose", __doc__, lambda corpus: corpus, section, lambda corpus: [])

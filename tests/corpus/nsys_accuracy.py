@@ -9,15 +9,13 @@ project that made the file.
 """
 
 import collections
-import contextlib
-import gzip
 import re
 import sqlite3
-import tempfile
 
 import accuracy
 import dump
 from program import Report, read_tsv
+from sql import Database
 
 # nsys-ai's pages on comparing two profiles, and on its example of a healthy one.
 STATED = {
@@ -34,22 +32,11 @@ COPY_KINDS = {1: ("host_to_device", None), 2: ("device_to_host", None), 8: ("dev
               11: ("migration", "HtoD"), 12: ("migration", "DtoH")}
 
 
-@contextlib.contextmanager
-def database(path):
-    """The file for SQL."""
-    with tempfile.NamedTemporaryFile(suffix=".sqlite") as plain:
-        data = path.read_bytes()
-        plain.write(gzip.decompress(data) if path.suffix == ".gz" else data)
-        plain.flush()
-        with contextlib.closing(sqlite3.connect(f"file:{plain.name}?immutable=1", uri=True)) as opened:
-            yield opened
-
-
 def base_ns(path):
     """What pastaprof adds to the times of the file: its table of the session's start."""
-    with database(path) as opened:
+    with Database(path) as db:
         try:
-            return opened.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()[0]
+            return db.one("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")
         except sqlite3.OperationalError:
             return 0
 

@@ -24,8 +24,7 @@ class Accuracy(unittest.TestCase):
             self.assertTrue(any(line.equal for line in lines), title)
 
     def test_the_page_is_current(self):
-        page = accuracy.PAGE.read_text(encoding="utf-8")
-        tables = page.partition(accuracy.BEGIN)[2].partition(accuracy.END)[0]
+        tables = accuracy.written_section("tables")
         self.assertEqual(tables, accuracy.markdown(self.sections),
                          "run tests/corpus/accuracy.py --write")
 

@@ -8,14 +8,12 @@ The second number of a line is a query on the database: of its own views where i
 else of its tables. The third was stated by whoever collected it.
 """
 
-import gzip
 import pathlib
-import sqlite3
-import tempfile
 
 import accuracy
 import dump
 from program import Report
+from sql import Database
 
 STATED = {
     "rpd/raptor_mytrace.rpd.gz": {"operations": 10124, "device time": 416625081, "span": 452967953,
@@ -26,30 +24,6 @@ STATED = {
     "rocpd/babeltrace_test_rocm_database.db": {"kernels": 2, "copies": 2, "samples": 20},
     "nvprof/uvm-eval/copy.nvprof": {"kernels": 3, "kernel_sum": 918846477},
 }
-
-
-class Database:
-    """Read-only, also of a compressed file."""
-
-    def __init__(self, path):
-        self.folder = tempfile.TemporaryDirectory()
-        plain = pathlib.Path(self.folder.name) / "db"
-        data = path.read_bytes()
-        plain.write_bytes(gzip.decompress(data) if path.suffix == ".gz" else data)
-        self.connection = sqlite3.connect(f"file:{plain}?mode=ro&immutable=1", uri=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.connection.close()
-        self.folder.cleanup()
-
-    def rows(self, sql):
-        return self.connection.execute(sql).fetchall()
-
-    def one(self, sql):
-        return self.rows(sql)[0][0]
 
 
 def rpd(db):
