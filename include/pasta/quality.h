@@ -67,6 +67,8 @@ enum class Reason : std::uint16_t {
   kCollectorWarning,  // a message of the collector
   // Precision.
   kRounded,  // values that the source gives in coarser steps than it measured
+  // Watching.
+  kLetGo,  // events that were older than what was to be kept
   kCount,
 };
 

@@ -86,6 +86,11 @@ const adapters::FolderReader* adapters::folder_reader(const std::string& folder)
   return nullptr;
 }
 
+Result<std::unique_ptr<Adapter>> adapters::read_run(const std::string& folder, std::string path,
+                                                    std::string format) {
+  return spool::open(folder, std::move(path), std::move(format));
+}
+
 Result<std::unique_ptr<Adapter>> adapters::follow_run(const std::string& folder, std::string path,
                                                       std::string format,
                                                       const std::atomic<bool>& over) {

@@ -22,6 +22,9 @@ std::span<const FolderReader> folder_readers();
 // Who reads this folder as one trace; none: it is a folder of traces, or there is no such folder.
 const FolderReader* folder_reader(const std::string& folder);
 
+// Reads what is in the folder of a run. Reports call it `path`, of format `format`.
+Result<std::unique_ptr<Adapter>> read_run(const std::string& folder, std::string path,
+                                          std::string format);
 // Follows the run that writes into `folder` until `over` is set. Reports call it `path`, of format
 // `format`.
 Result<std::unique_ptr<Adapter>> follow_run(const std::string& folder, std::string path,

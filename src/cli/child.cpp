@@ -20,8 +20,8 @@ namespace {
 constexpr int kWaitMs = 50;
 constexpr std::chrono::seconds kTwice{1};
 // Those that somebody may send to us and mean the program.
-constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP,  SIGUSR1,
-                                   SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP,   SIGUSR1,
+                                   SIGUSR2, SIGALRM, SIGCONT, SIGWINCH, SIGTSTP};
 
 bool g_pipe_ignored = false;
 
@@ -32,6 +32,17 @@ bool g_pipe_ignored = false;
   const int reason = errno;
   [[maybe_unused]] const ssize_t written = write(report, &reason, sizeof reason);
   _exit(127);
+}
+
+// As who does not know of this signal: also in that it does nothing where nobody could go on with
+// what is stopped.
+void stop() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTSTP);
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
 }
 
 }  // namespace
@@ -82,7 +93,8 @@ Result<Child> Child::start(const std::vector<std::string>& words,
   return Child(id, arriving);
 }
 
-Child::Exit Child::wait(const std::function<void()>& meanwhile) {
+Child::Exit Child::wait(const std::function<void()>& meanwhile,
+                        const std::function<void()>& before_stop) {
   using Clock = std::chrono::steady_clock;
   Exit exit;
   Clock::time_point next = Clock::now();
@@ -98,9 +110,13 @@ Child::Exit Child::wait(const std::function<void()>& meanwhile) {
     while (read(signals_, &got, sizeof got) == sizeof got) {
       const int signal = static_cast<int>(got.ssi_signo);
       if (signal == SIGCHLD) continue;
-      if (got.ssi_code != SI_KERNEL) {
-        kill(id_, signal);
-      } else if (signal == SIGINT) {
+      const bool of_terminal = got.ssi_code == SI_KERNEL;
+      if (!of_terminal) kill(id_, signal);
+      if (signal == SIGTSTP) {
+        before_stop();
+        stop();
+      }
+      if (of_terminal && signal == SIGINT) {
         const Clock::time_point now = Clock::now();
         exit.left = interrupted != Clock::time_point{} && now - interrupted < kTwice;
         interrupted = now;

@@ -27,8 +27,9 @@ class Child {
   [[nodiscard]] pid_t id() const { return id_; }
 
   // Until the program ends, `meanwhile` is called about 20 times a second. A signal that was sent
-  // to this process alone goes on to the program; what the terminal sends it gets anyway.
-  Exit wait(const std::function<void()>& meanwhile);
+  // to this process alone goes on to the program; what the terminal sends it gets anyway. Where
+  // that stops both, `before_stop` is called first.
+  Exit wait(const std::function<void()>& meanwhile, const std::function<void()>& before_stop);
 
  private:
   Child(pid_t id, int signals) : id_(id), signals_(signals) {}

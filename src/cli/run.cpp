@@ -4,32 +4,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <optional>
-#include <system_error>
 #include <utility>
 
-#include "adapters/folder_reader.h"
 #include "base/units.h"
 #include "cli/analysis.h"
 #include "cli/child.h"
 #include "cli/console.h"
 #include "cli/live_adapters.h"
 #include "cli/options.h"
-#include "cli/run_folder.h"
+#include "cli/watch.h"
 #include "trace/job_rank.h"
-#include "trace/pasta_writer.h"
-#include "trace/spool.h"
 
 namespace pasta::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 128 + SIGINT;
 
@@ -67,7 +59,7 @@ const OptionRow kSpoolRow = {"--spool-size", "PASTA_SPOOL_SIZE", "SIZE",
                              &Settings::spool};
 
 const OptionRow kDelayRow = {"--delay", "PASTA_DELAY", "TIME",
-                             "Collect only from so long after the start: 30, 30s, 500ms",
+                             "Collect only from so long after the start: 30, 30s, 500ms, 10min",
                              &Settings::delay};
 const OptionRow kDurationRow = {"--duration", "PASTA_DURATION", "TIME",
                                 "Collect only for so long: then the trace is written, and the "
@@ -84,16 +76,36 @@ const OptionRow kExcludeRow = {"--exclude", "PASTA_EXCLUDE", "REGEX",
                                "Do not collect from processes whose command matches",
                                &Settings::exclude};
 
-// "30" is seconds, as other profilers have it; nothing is 0.
+const OptionRow kKeepRow = {"--keep-last", "PASTA_KEEP_LAST", "TIME|SIZE",
+                            "Keep only the newest part, as a flight recorder does: 60s, 2GiB",
+                            &Settings::keep};
+
+const OptionRow kLiveRow = {"--live", "PASTA_LIVE", nullptr,
+                            "Show in the lowest lines of the terminal what is going on",
+                            &Settings::live};
+
+// "500ms", "60s", "10min", "2h".
+bool parse_time(std::string_view text, std::int64_t& ns) {
+  std::int64_t seconds = 1;
+  for (const auto& [unit, of] :
+       {std::pair<std::string_view, std::int64_t>("min", 60), {"h", 3600}}) {
+    if (!text.ends_with(unit)) continue;
+    text.remove_suffix(unit.size());
+    seconds = of;
+  }
+  if (seconds == 1) return base::parse_duration(text, ns);
+  return base::parse_duration(fmt::format("{}s", text), ns) &&
+         !__builtin_mul_overflow(ns, seconds, &ns);
+}
+
+// Without a unit it is seconds, as other profilers have it; nothing is 0.
 Result<std::chrono::nanoseconds> time_of(const char* option, const std::string& text) {
   std::int64_t ns = 0;
   const bool bare = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
-  if (text.empty() || base::parse_duration(bare ? text + "s" : text, ns)) {
-    return std::chrono::nanoseconds(ns);
-  }
+  if (text.empty() || parse_time(bare ? text + "s" : text, ns)) return std::chrono::nanoseconds(ns);
   return fail(ErrorCode::kUsage,
               fmt::format("--{} cannot be \"{}\"; give seconds, or a time with its unit, such as "
-                          "500ms",
+                          "500ms or 10min",
                           option, text));
 }
 
@@ -156,167 +168,61 @@ Result<std::string> expand(const std::string& pattern, const trace::JobRank& ran
   return name;
 }
 
-// "train-1.pasta" for python3 or ./train, or the next name that is free.
-std::string free_name(const std::string& program) {
-  const std::string stem = fs::path(program).filename().string();
-  std::error_code error;
-  for (int number = 1;; ++number) {
-    std::string name = fmt::format("{}-{}.pasta", stem, number);
-    if (!fs::exists(name, error) && !fs::exists(name + ".run", error)) return name;
+// What only the newest part is to be kept of: time, or disk.
+Status keep_of(const std::string& text, WatchPlan& plan) {
+  if (text.empty()) return {};
+  plan.folder.keep = text;
+  std::uint64_t bytes = 0;
+  std::int64_t ns = 0;
+  // Without a unit it could be either.
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  if (!bare && parse_time(text, ns) && ns > 0) {
+    plan.keep_time = std::chrono::nanoseconds(ns);
+    return {};
   }
+  if (!bare && base::parse_bytes(text, bytes) && bytes > 0) {
+    plan.folder.limit_bytes = std::min(plan.folder.limit_bytes, bytes);
+    return {};
+  }
+  return fail(ErrorCode::kUsage, fmt::format("--keep-last cannot be \"{}\"; give a time such as "
+                                             "60s, or a size such as 2GiB",
+                                             text));
 }
 
-// All that watching takes. It may fail at any time, and the program goes on.
-class Watch {
- public:
-  // kUsage when what the user asked for cannot be. Any other failure is told and leaves the watch
-  // off.
-  static Result<std::unique_ptr<Watch>> start(const Settings& settings, Analysis& analysis) {
-    auto watch = std::make_unique<Watch>();
-    Status status = watch->set_up(settings, analysis);
-    if (status) return watch;
-    if (status.error().code == ErrorCode::kUsage ||
-        status.error().code == ErrorCode::kUnsupported) {
-      if (watch->folder_) watch->folder_->remove();
-      return tl::unexpected(std::move(status).error());
-    }
-    watch->give_up(status.error());
-    if (watch->folder_) watch->folder_->remove();
-    watch->folder_.reset();
-    return watch;
+Result<WatchPlan> plan_of_watch(const Settings& settings) {
+  const trace::JobRank rank = trace::job_rank_of_environment();
+  WatchPlan plan;
+  plan.program = settings.operands[0];
+  if (settings.output != "-") {
+    auto name = expand(settings.output, rank);
+    if (!name) return tl::unexpected(std::move(name).error());
+    plan.output = std::move(*name);
   }
-
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const {
-    if (!folder_) return {};
-    auto variables = environment_;
-    variables.emplace_back(trace::spool::kFolderVariable, folder_->path());
-    return variables;
+  plan.overwrite = settings.force;
+  plan.live = settings.live;
+  plan.adapters = settings.adapters;
+  plan.folder.rank = rank.rank;
+  plan.folder.world_size = rank.world_size;
+  plan.folder.capture = settings.capture;
+  plan.folder.include = settings.include;
+  plan.folder.exclude = settings.exclude;
+  if (!base::parse_bytes(settings.spool, plan.folder.limit_bytes)) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--spool-size cannot be \"{}\"; give a size with its unit, such as "
+                            "2GiB",
+                            settings.spool));
   }
-
-  void begins(pid_t program) {
-    began_ = Clock::now();
-    if (folder_) folder_->begins(program);
-  }
-
-  void pump() {
-    if (folder_ && waits_ && Clock::now() - began_ >= delay_) {
-      waits_ = false;
-      folder_->pause(false);
-    }
-    if (!session_) return;
-    auto more = session_->pump();
-    if (!more) give_up(more.error());
-  }
-  // Whether all has been collected that was to be.
-  [[nodiscard]] bool is_enough() const {
-    return duration_ > Clock::duration{} && Clock::now() - began_ >= delay_ + duration_;
-  }
-
-  // No program has run.
-  void cancel() {
-    session_.reset();
-    if (folder_) folder_->remove();
-  }
-
-  void finish(const Child::Exit& exit, const Analysis& analysis, Destination& destination) {
-    if (!folder_ || over_) return;
-    folder_->pause(true);
-    if (!exit.left) folder_->ends(exit.wait_status);
-    over_ = true;
-    if (waits_) say("nothing was collected: the program ended before --delay had passed");
-    while (session_) {
-      auto more = session_->pump();
-      if (!more) give_up(more.error());
-      if (more && !*more) break;
-    }
-    if (session_) {
-      auto document = session_->finish();
-      if (!document) {
-        give_up(document.error());
-      } else {
-        analysis.keep_telling(*document);
-        if (Status written = destination.write(*document); !written) say(written.error().message);
-        say(fmt::format("the trace is {}", output_));
-        folder_->remove();
-        return;
-      }
-    }
-    say(fmt::format("what was collected is in {}; read it by: pastaprof report {}", folder_->path(),
-                    folder_->path()));
-  }
-
- private:
-  Status set_up(const Settings& settings, Analysis& analysis) {
-    const trace::JobRank rank = trace::job_rank_of_environment();
-    if (settings.output == "-") {
-      output_ = free_name(settings.operands[0]);
-    } else {
-      auto name = expand(settings.output, rank);
-      if (!name) return tl::unexpected(std::move(name).error());
-      output_ = std::move(*name);
-    }
-    std::uint64_t limit = 0;
-    if (!base::parse_bytes(settings.spool, limit)) {
-      return fail(ErrorCode::kUsage,
-                  fmt::format("--spool-size cannot be \"{}\"; give a size with its unit, such as "
-                              "2GiB",
-                              settings.spool));
-    }
-    auto delay = time_of("delay", settings.delay);
-    if (!delay) return tl::unexpected(std::move(delay).error());
-    auto duration = time_of("duration", settings.duration);
-    if (!duration) return tl::unexpected(std::move(duration).error());
-    delay_ = *delay;
-    duration_ = *duration;
-    waits_ = delay_ > Clock::duration{};
-    PASTA_TRY(check_expression("include", settings.include));
-    PASTA_TRY(check_expression("exclude", settings.exclude));
-    const auto collector = find_collector();
-    if (!collector) {
-      return fail(ErrorCode::kIo, "libpastacollect.so is not where it was installed");
-    }
-    auto environment = watch_environment(settings.adapters, *collector);
-    if (!environment) return tl::unexpected(std::move(environment).error());
-    environment_ = std::move(environment->variables);
-    for (const std::string& warning : environment->warnings) say(warning);
-    auto writer = trace::make_pasta_writer(output_, {.overwrite = settings.force});
-    if (!writer) return tl::unexpected(std::move(writer).error());
-    auto folder = RunFolder::create(output_, {.limit_bytes = limit,
-                                              .rank = rank.rank,
-                                              .world_size = rank.world_size,
-                                              .paused = waits_,
-                                              .capture = settings.capture,
-                                              .include = settings.include,
-                                              .exclude = settings.exclude});
-    if (!folder) return tl::unexpected(std::move(folder).error());
-    folder_.emplace(std::move(*folder));
-    // As the trace is called when it is read again, so that both reports are the same.
-    auto adapter = adapters::follow_run(folder_->path(), output_, "pasta", over_);
-    if (!adapter) return tl::unexpected(std::move(adapter).error());
-    session_.emplace();
-    const KindSet provided = (*adapter)->info().provides;
-    session_->add(std::move(*adapter));
-    session_->add(std::move(*writer));
-    analysis.add_to(*session_, provided);
-    return session_->start();
-  }
-
-  void give_up(const Error& error) {
-    say(fmt::format("{}; the program runs without a trace", error.message));
-    session_.reset();
-  }
-
-  using Clock = std::chrono::steady_clock;
-
-  std::string output_;
-  Clock::duration delay_{}, duration_{};
-  Clock::time_point began_{};
-  bool waits_ = false;  // for --delay to pass
-  std::vector<std::pair<std::string, std::string>> environment_;
-  std::optional<RunFolder> folder_;
-  std::atomic<bool> over_ = false;
-  std::optional<Session> session_;
-};
+  auto delay = time_of("delay", settings.delay);
+  if (!delay) return tl::unexpected(std::move(delay).error());
+  auto duration = time_of("duration", settings.duration);
+  if (!duration) return tl::unexpected(std::move(duration).error());
+  plan.delay = *delay;
+  plan.duration = *duration;
+  PASTA_TRY(keep_of(settings.keep, plan));
+  PASTA_TRY(check_expression("include", settings.include));
+  PASTA_TRY(check_expression("exclude", settings.exclude));
+  return plan;
+}
 
 Result<int> run(const Settings& settings) {
   if (settings.operands.empty()) {
@@ -329,7 +235,9 @@ Result<int> run(const Settings& settings) {
   of_report.output = settings.report;
   auto destination = Destination::open(of_report, Destination::Stream::kError);
   if (!destination) return tl::unexpected(std::move(destination).error());
-  auto watch = Watch::start(settings, *analysis);
+  auto plan = plan_of_watch(settings);
+  if (!plan) return tl::unexpected(std::move(plan).error());
+  auto watch = Watch::start(std::move(*plan), *analysis);
   if (!watch) return tl::unexpected(std::move(watch).error());
   auto child = Child::start(settings.operands, (*watch)->environment());
   if (!child) {
@@ -338,11 +246,13 @@ Result<int> run(const Settings& settings) {
     return child.error().code == ErrorCode::kNotFound ? kNoSuchProgram : kCannotRun;
   }
   (*watch)->begins(child->id());
-  const Child::Exit exit = child->wait([&] {
-    (*watch)->pump();
-    if ((*watch)->is_enough()) (*watch)->finish({.left = true}, *analysis, *destination);
-  });
-  (*watch)->finish(exit, *analysis, *destination);
+  const Child::Exit exit = child->wait(
+      [&] {
+        (*watch)->pump();
+        if ((*watch)->is_enough()) (*watch)->finish({.left = true}, *destination);
+      },
+      [&] { (*watch)->gives_way(); });
+  (*watch)->finish(exit, *destination);
   if (exit.left) return kInterrupted;
   return WIFEXITED(exit.wait_status) ? WEXITSTATUS(exit.wait_status)
                                      : 128 + WTERMSIG(exit.wait_status);
@@ -359,7 +269,7 @@ const Verb kRun = {
     .operand_repeats = true,
     .options = {&kTraceRow, &kForceRow, &kAdapterRow, &kToolRow, &kOptRow, &kPluginRow, &kReportRow,
                 &kFormatRow, &kTopRow, &kTimeUnitRow, &kWidthRow, &kSpoolRow, &kDelayRow,
-                &kDurationRow, &kCaptureRow, &kIncludeRow, &kExcludeRow},
+                &kDurationRow, &kCaptureRow, &kIncludeRow, &kExcludeRow, &kKeepRow, &kLiveRow},
     .run = run,
     .runs_program = true};
 

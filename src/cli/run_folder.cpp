@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -39,7 +40,8 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   for (const auto& [name, text, room] :
        {std::tuple("capture-range", &options.capture, sizeof RunPage::capture),
         std::tuple("include", &options.include, sizeof RunPage::include),
-        std::tuple("exclude", &options.exclude, sizeof RunPage::exclude)}) {
+        std::tuple("exclude", &options.exclude, sizeof RunPage::exclude),
+        std::tuple("keep-last", &options.keep, sizeof RunPage::keep)}) {
     if (text->size() < room && text->find('\0') == std::string::npos) continue;
     return fail(ErrorCode::kUsage,
                 fmt::format("--{} has {} bytes; {} are the most", name, text->size(), room - 1));
@@ -80,6 +82,8 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   options.capture.copy(run->capture, sizeof run->capture - 1);
   options.include.copy(run->include, sizeof run->include - 1);
   options.exclude.copy(run->exclude, sizeof run->exclude - 1);
+  options.keep.copy(run->keep, sizeof run->keep - 1);
+  run->segment_bytes = options.segment_bytes;
   gethostname(run->host, sizeof run->host - 1);
   run->magic.store(kRunMagic, std::memory_order_release);
   return folder;
@@ -88,6 +92,11 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
 void RunFolder::begins(std::int32_t program) { page_of(page_)->program = program; }
 
 void RunFolder::pause(bool paused) { page_of(page_)->paused.store(paused ? 1 : 0); }
+
+void RunFolder::keep_last(std::chrono::nanoseconds time) {
+  auto& from_ns = page_of(page_)->kept_from_ns;
+  from_ns.store(std::max(from_ns.load(), clock_ns(CLOCK_MONOTONIC) - time.count()));
+}
 
 void RunFolder::ends(std::int32_t wait_status) {
   RunPage& run = *page_of(page_);

@@ -1,6 +1,7 @@
 // The folder that a watched run writes into, as the watching program makes it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -16,7 +17,8 @@ class RunFolder {
     std::int32_t rank = -1;
     std::int32_t world_size = 0;
     bool paused = false;
-    std::string capture, include, exclude;  // as in trace::spool::RunPage
+    std::string capture, include, exclude, keep;  // as in trace::spool::RunPage
+    std::uint64_t segment_bytes = 0;
   };
   // Beside the trace that it is to become: "OUTPUT.run", or the next free name. Errors: kIo; kUsage
   // for a text that is too long.
@@ -26,6 +28,8 @@ class RunFolder {
   void begins(std::int32_t program);
   // Whether nothing is to be collected from now on.
   void pause(bool paused);
+  // What ended so long ago is not to be kept.
+  void keep_last(std::chrono::nanoseconds time);
   // With the status that waitpid() gave.
   void ends(std::int32_t wait_status);
   // Takes it away with all that is in it.

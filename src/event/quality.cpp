@@ -75,6 +75,8 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "a warning that the collector wrote into the trace"},
     {Reason::kRounded, "rounded", kNote,
      "values that the source rounded: order and gaps finer than its steps mean nothing"},
+    {Reason::kLetGo, "let_go", kNote,
+     "events that were let go, because only the newest part was to be kept"},
 }};
 
 constexpr bool in_order() {

@@ -3,7 +3,9 @@
 //
 //   run            one RunPage: clock, limits, how the program ended
 //   N.process      one ProcessPage for each image that a process ran (an exec() makes a new one)
-//   N-M.lane       a LanePage, then cells of 64 bytes: what one thread at a time appends
+//   N-M.lane       a LanePage, then cells of 64 bytes: what one thread at a time appends. Where
+//                  only the newest part is kept, a thread begins a new file now and then, so that
+//                  old ones can be taken away
 //
 // Files are memory that is mapped shared, so what has been stored is there whatever becomes of the
 // writer. Their space is reserved before it is mapped: a full disk is an error of a call, never a
@@ -57,6 +59,12 @@ struct RunPage {
   char capture[256];   // name of the range outside of which nothing is collected
   char include[1024];  // extended regular expressions: which commands are collected from
   char exclude[1024];
+  // Where only the newest part is kept: what of it, as the user said ("60s"); else "" and 0.
+  char keep[64];
+  std::uint64_t segment_bytes;  // a thread begins a new file when one has got so large
+  // Of what ended earlier than this, some has been let go: so many events and losses of events.
+  std::atomic<std::int64_t> kept_from_ns;
+  std::atomic<std::uint64_t> let_go;
   // 1: nothing is collected now. Away from what is written often, because each push asks.
   alignas(64) std::atomic<std::uint32_t> paused;
 };
@@ -128,6 +136,10 @@ struct LanePage {
   // What is pushed later ends no earlier than this, even if it is pushed long after it ended.
   std::atomic<std::int64_t> hold_ns;
   std::uint32_t lane;  // number of the thread's lane, for `open`
+  // M + 1 of the N-M.lane that this one goes on from; 0: none. What is open here is no longer open
+  // there.
+  std::uint32_t follows;
+  std::atomic<std::uint32_t> retired;  // 1: nothing more will come
   std::uint32_t reserved;
   OpenRange open[kMaxOpen];
   StartedRange started[kMaxStarted];

@@ -123,6 +123,9 @@ Status SpoolFolder::read_run() {
   run_.rank = page->rank;
   run_.world_size = page->world_size;
   run_.host = text_of(page->host, sizeof page->host);
+  run_.keep = text_of(page->keep, sizeof page->keep);
+  run_.kept_from_ns = page->kept_from_ns.load();
+  run_.let_go = page->let_go.load();
   run_.over = page->over.load() != 0;
   if (run_.over) {
     run_.end_ns = page->end_ns;
@@ -166,7 +169,10 @@ void SpoolFolder::refresh_process(SpoolProcess& process) {
 
 void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
   const std::string path = path_ + '/' + name;
-  const auto page = read_page<LanePage>(path, kLaneMagic);
+  auto page = read_page<LanePage>(path, kLaneMagic);
+  const bool retired = page != nullptr && page->retired.load() != 0;
+  // What it has committed was so before it retired, but may not have been when it was copied.
+  if (retired) page = read_page<LanePage>(path, kLaneMagic);
   if (page == nullptr) {
     std::uint64_t magic = 0;
     if (known != nullptr || !read_at(path, 0, &magic, sizeof magic) || magic != 0) {
@@ -182,6 +188,10 @@ void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
   lane.committed = std::max(lane.committed, page->committed.load());
   lane.dropped = page->dropped.load();
   lane.lane = page->lane;
+  lane.follows = page->follows;
+  if (const std::size_t dash = name.find('-'); dash != std::string::npos) {
+    std::from_chars(name.data() + dash + 1, name.data() + name.size(), lane.number);
+  }
   const std::uint32_t open = page->open_count.load();
   lane.open.assign(page->open, page->open + std::min(open, kMaxOpen));
   lane.started.clear();
@@ -191,7 +201,7 @@ void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
         {range.start_ns, range.sequence, range.name, range.lane, range.arguments, range.domain});
   }
   const auto process = processes_.find(lane.process);
-  lane.final = process != processes_.end() && !process->second.alive;
+  lane.final = retired || (process != processes_.end() && !process->second.alive);
 }
 
 Result<std::int64_t> SpoolFolder::refresh() {
@@ -224,11 +234,22 @@ Result<std::int64_t> SpoolFolder::refresh() {
   unreadable_.clear();
   for (const std::string& name : lanes) {
     const auto known = lanes_.find(name);
-    if (known == lanes_.end() || !known->second.final) {
+    // Ranges of the process that a file shows may end after all of it has been written.
+    if (known == lanes_.end() || !known->second.final || !known->second.started.empty()) {
       refresh_lane(name, known == lanes_.end() ? nullptr : &known->second);
     }
   }
   return now;
+}
+
+void SpoolFolder::remove(std::map<std::string, SpoolLane>::iterator lane) {
+  unlink(lane->second.path.c_str());
+  lanes_.erase(lane);
+}
+
+void SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process) {
+  unlink(fmt::format("{}/{}{}", path_, process->first, kProcessEnding).c_str());
+  processes_.erase(process);
 }
 
 std::vector<Event> SpoolFolder::read(SpoolLane& lane) const {

@@ -26,6 +26,9 @@ struct SpoolRun {
   std::int32_t rank = -1;
   std::int32_t world_size = 0;
   std::string host;
+  std::string keep;  // of what only the newest part is kept, as the user said; "" = all is kept
+  std::int64_t kept_from_ns = 0;
+  std::uint64_t let_go = 0;
 };
 
 // An image that a process ran.
@@ -53,6 +56,8 @@ struct SpoolProcess {
 struct SpoolLane {
   std::string path;
   std::uint32_t process = 0;  // number of the SpoolProcess
+  std::uint32_t number = 0;   // M of its N-M.lane
+  std::uint32_t follows = 0;  // M + 1 of the one that this one goes on from; 0: none
   // As of the last refresh:
   bool pending = false;
   std::uint64_t committed = 0;
@@ -67,7 +72,7 @@ struct SpoolLane {
     std::uint16_t domain;
   };
   std::vector<Started> started;
-  bool final = false;      // its process was dead before this was looked at
+  bool final = false;      // nothing more will come: its process was dead before it was looked at
   std::uint64_t read = 0;  // cells
 };
 
@@ -94,6 +99,9 @@ class SpoolFolder {
   // The next cells of `lane`, up to what the last refresh saw; none at the end. Fewer than were
   // promised when the file is shorter: then `lane.committed` is what there is.
   std::vector<Event> read(SpoolLane& lane) const;
+  // Takes the files away: they are no longer there for anybody.
+  void remove(std::map<std::string, SpoolLane>::iterator lane);
+  void remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process);
   // Files that are not what their names say, as of the last refresh.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
 

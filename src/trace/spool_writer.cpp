@@ -115,7 +115,8 @@ struct SpoolThread {
   std::uint32_t number = 0;  // M of its N-M.lane
   std::atomic<bool> busy = false;
   bool full = false;
-  std::uint32_t failures = 0;  // to make a file
+  bool worn = false;           // so large that the next file is to begin
+  std::uint32_t failures = 0;  // to make a file, or to make it longer
 
   std::uint32_t strings = 0, frames = 0, lanes = 0, devices = 0, attributes = 0;
   std::uint32_t lane = 0;
@@ -295,6 +296,7 @@ bool make_file(SpoolThread& thread) {
   thread.file_bytes = kFirstMapping;
   thread.committed = 0;
   thread.full = false;
+  thread.worn = false;
   thread.failures = 0;
   thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
   thread.lane = 0;
@@ -329,6 +331,8 @@ bool extend(SpoolThread& thread) {
     thread.mapping = static_cast<unsigned char*>(mapped);
     thread.mapping_bytes = size;
     thread.file_bytes += size;
+    const std::uint64_t segment = g_run.page->segment_bytes;
+    thread.worn = segment != 0 && thread.file_bytes >= segment;
     set_up_cells(thread, 0);
     return true;
   }
@@ -344,7 +348,10 @@ void commit(SpoolThread& thread, std::size_t cells) {
 // Room for `cells` in a row; none when there is not.
 Event* room(SpoolThread& thread, std::size_t cells) {
   if (static_cast<std::size_t>(thread.end - thread.cells) >= cells) return thread.cells;
-  if (thread.full) return nullptr;
+  // Where old files are taken away, there may be room again; a try takes long.
+  if (thread.full && (g_run.page->segment_bytes == 0 || ++thread.failures % 1024 != 0)) {
+    return nullptr;
+  }
   if (const std::size_t rest = static_cast<std::size_t>(thread.end - thread.cells); rest > 0) {
     for (std::size_t i = 0; i < rest; ++i) {
       std::memset(static_cast<void*>(thread.cells + i), 0, kCellBytes);
@@ -352,9 +359,8 @@ Event* room(SpoolThread& thread, std::size_t cells) {
     }
     commit(thread, rest);
   }
-  if (extend(thread)) return thread.cells;
-  thread.full = true;
-  return nullptr;
+  thread.full = !extend(thread);
+  return thread.full ? nullptr : thread.cells;
 }
 
 template <class Cell>
@@ -583,8 +589,47 @@ bool begin_lane(SpoolThread& thread) {
   return true;
 }
 
+void unmap(LanePage* page, unsigned char* mapping, std::size_t bytes) {
+  // The first mapping is that of the page.
+  if (mapping != reinterpret_cast<unsigned char*>(page)) munmap(mapping, bytes);
+  munmap(page, kFirstMapping);
+}
+
 // A number for a file's name. Of the whole run, because a process id can come again.
 std::uint32_t next_number() { return g_run.page->files.fetch_add(1, std::memory_order_relaxed); }
+
+// Goes on in a new file, so that the old one can be taken away as a whole. Without room it stays.
+void begin_next_file(SpoolThread& thread) {
+  const KeptErrno kept;
+  thread.worn = false;
+  LanePage* const page = thread.page;
+  unsigned char* const mapping = thread.mapping;
+  const std::size_t mapping_bytes = thread.mapping_bytes;
+  const std::uint32_t number = thread.number;
+  thread.number = next_number();
+  if (!make_file(thread)) {
+    thread.number = number;
+    return;
+  }
+  thread.page->hold_ns.store(page->hold_ns.load(std::memory_order_relaxed),
+                             std::memory_order_release);
+  thread.page->follows = number + 1;
+  begin_lane(thread);
+  page->open_count.store(0, std::memory_order_release);
+  page->hold_ns.store(kNoHold, std::memory_order_release);
+  page->pending.store(0, std::memory_order_release);
+  page->retired.store(1, std::memory_order_release);
+  // Another thread may be about to end a range of the process that is shown there: then it stays.
+  bool shows = false;
+  for (const StartedRange& range : page->started) {
+    shows = shows || range.open.load(std::memory_order_acquire) != 0;
+  }
+  if (!shows) {
+    unmap(page, mapping, mapping_bytes);
+  } else if (mapping != reinterpret_cast<unsigned char*>(page)) {
+    munmap(mapping, mapping_bytes);
+  }
+}
 
 SpoolThread* make_thread() {
   for (SpoolThread* thread = g_run.threads.load(std::memory_order_acquire); thread != nullptr;
@@ -788,12 +833,7 @@ void after_fork() noexcept {
   // The files are the parent's. Its other threads are not here.
   for (SpoolThread* thread = g_run.threads.load(std::memory_order_relaxed); thread != nullptr;
        thread = thread->next) {
-    if (thread->page != nullptr) {
-      if (thread->mapping != reinterpret_cast<unsigned char*>(thread->page)) {
-        munmap(thread->mapping, thread->mapping_bytes);
-      }
-      munmap(thread->page, kFirstMapping);
-    }
+    if (thread->page != nullptr) unmap(thread->page, thread->mapping, thread->mapping_bytes);
     thread->page = nullptr;
     thread->mapping = nullptr;
     thread->mapping_bytes = 0;
@@ -871,6 +911,11 @@ SpoolPush::SpoolPush(bool even_stopped) noexcept : thread_(nullptr) {
 
 SpoolPush::~SpoolPush() {
   if (thread_ == nullptr) return;
+  // Most of a file is to be used before the next begins.
+  if (thread_->worn && static_cast<std::size_t>(thread_->end - thread_->cells) * kCellBytes <
+                           thread_->mapping_bytes / 8) {
+    begin_next_file(*thread_);
+  }
   thread_->page->pending.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   thread_->busy.store(false, std::memory_order_relaxed);

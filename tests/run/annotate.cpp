@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +25,7 @@ void work(int ranges) {
 
 // Says on standard output what has been annotated, after it has been.
 [[noreturn]] void announce() {
+  pasta::annotate open("open");
   for (unsigned count = 1;; ++count) {
     pasta_mark("announced");
     if (write(STDOUT_FILENO, &count, sizeof count) != sizeof count) _exit(1);
@@ -50,6 +53,93 @@ void capture() {
   }
   wait(nullptr);
   work(1);
+}
+
+void expect(bool done) {
+  if (!done) std::abort();
+}
+
+// Two processes of two threads do some of their work, wait for a line of input with ranges open,
+// and do the rest.
+int phases() {
+  pasta::annotate around("around");
+  int ready[2], go[2];
+  expect(pipe(ready) == 0 && pipe(go) == 0);
+  const pid_t child = fork();
+  const auto thread = [&] {
+    pasta::annotate open("open");
+    work(5);
+    char byte = 0;
+    expect(write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1);
+    work(5);
+  };
+  std::thread first(thread), second(thread);
+  if (child != 0) {
+    char bytes[4];
+    for (char& byte : bytes) expect(read(ready[0], &byte, 1) == 1);
+    std::puts("ready");
+    std::fflush(stdout);
+    std::getchar();
+    expect(write(go[1], bytes, sizeof bytes) == sizeof bytes);
+  }
+  first.join();
+  second.join();
+  if (child == 0) _exit(0);
+  wait(nullptr);
+  return 0;
+}
+
+// Ranges from four threads until there is a line of input.
+int busy() {
+  std::atomic<bool> over = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!over) {
+        work(10);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  }
+  std::puts("ready");
+  std::fflush(stdout);
+  std::getchar();
+  over = true;
+  for (std::thread& each : threads) each.join();
+  return 0;
+}
+
+// Tells of each SIGINT, and ends by nothing but SIGKILL or a line of input.
+int stubborn() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    [[maybe_unused]] const auto written = write(STDOUT_FILENO, "interrupted\n", 12);
+  };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  pasta_mark("waiting");
+  std::printf("ready %d\n", getpid());
+  std::fflush(stdout);
+  std::getchar();
+  return 5;
+}
+
+// Numbered lines, each with ranges, until there is a line of input.
+int lines() {
+  std::atomic<bool> over = false;
+  std::thread writer([&] {
+    for (int i = 0; !over; ++i) {
+      work(100);
+      if (i < 60) std::printf("line %d\n", i);
+      std::fflush(stdout);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  });
+  std::getchar();
+  over = true;
+  writer.join();
+  std::puts("the end");
+  return 3;
 }
 
 // A moment, and after a line of input another.
@@ -116,6 +206,14 @@ int main(int argc, char** argv) {
     capture();
   } else if (what == "gate") {
     return gate();
+  } else if (what == "phases") {
+    return phases();
+  } else if (what == "busy") {
+    return busy();
+  } else if (what == "stubborn") {
+    return stubborn();
+  } else if (what == "lines") {
+    return lines();
   } else if (what == "announce") {
     announce();
   } else if (what == "wait") {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class Run final : public Adapter {
                    .world_size = run.world_size,
                    .first_ns = run.start_ns + run.epoch_ns,
                    .absolute_clock = true});
+    if (!run.keep.empty()) kept_from_ns_ = run.kept_from_ns + run.epoch_ns;
     if (over_ == nullptr) {
       sorted_.emplace(trace::SortedRuns::Order::kByEnd,
                       trace::SortedRuns::Options{plan.memory_budget_bytes, plan.scratch});
@@ -112,7 +114,13 @@ class Run final : public Adapter {
     if (!sorted_) {
       waiting_.insert(waiting_.end(), fresh_.begin(), fresh_.end());
     } else {
-      for (const Event& event : fresh_) PASTA_TRY(sorted_->add(event));
+      for (const Event& event : fresh_) {
+        if (event.untimed() || event.end_ns >= kept_from_ns_) {
+          PASTA_TRY(sorted_->add(event));
+        } else {
+          ++let_go_;
+        }
+      }
     }
     fresh_.clear();
     return {};
@@ -146,9 +154,15 @@ class Run final : public Adapter {
     const auto problem = [&](Reason reason, std::uint64_t count, std::string_view where) {
       if (count > 0) problems_.add(reason, count, where);
     };
+    // Ranges that went on in a next file are open there.
+    std::set<std::pair<std::uint32_t, std::uint32_t>> followed;  // process, number + 1
+    for (const auto& [name, lane] : folder_.lanes()) {
+      if (!lane.open.empty()) followed.emplace(lane.process, lane.follows);
+    }
     for (auto& [name, lane] : folder_.lanes()) {
       Reader& reader = readers_[name];
       if (!reader.decoder) continue;
+      if (followed.contains({lane.process, lane.number + 1})) lane.open.clear();
       const auto process = folder_.processes().find(lane.process);
       std::int64_t lane_end_ns = end_ns;
       if (process != folder_.processes().end() && process->second.exited) {
@@ -174,8 +188,9 @@ class Run final : public Adapter {
         if (!ended) keep_unfinished();
       }
       if (lane.dropped == 0) continue;
-      // Who sees a gap counts what it has lost.
-      if (reader.decoder->gap(lane.lane, lane.dropped, lane_end_ns, event)) {
+      // Who sees a gap counts what it has lost. Where old files are taken away, there is room again
+      // after one, and nobody knows where it was.
+      if (run.keep.empty() && reader.decoder->gap(lane.lane, lane.dropped, lane_end_ns, event)) {
         fresh_.push_back(event);
       } else {
         problem(Reason::kDroppedByCollector, lane.dropped, lane.path);
@@ -187,6 +202,7 @@ class Run final : public Adapter {
       problem(Reason::kEndWithoutBegin, process.unmatched, where);
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
+    problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
     for (const std::string& path : folder_.unreadable()) problem(Reason::kCorruptChunk, 1, path);
     PASTA_TRY(keep());
     tell_processes();
@@ -302,6 +318,8 @@ class Run final : public Adapter {
   std::map<std::string, Reader> readers_;         // by file name
   std::map<std::uint32_t, ProcessId> processes_;  // by number
   std::map<std::int32_t, std::vector<std::uint64_t>> starts_;
+  std::int64_t kept_from_ns_ = std::numeric_limits<std::int64_t>::min();
+  std::uint64_t let_go_ = 0;  // here, of what is older than that
   Problems problems_;
   std::vector<Event> fresh_;
   std::vector<Event> waiting_;               // while following
@@ -313,9 +331,14 @@ class Run final : public Adapter {
 bool recognise(const std::string& folder) { return SpoolFolder::recognise(folder); }
 
 Result<std::unique_ptr<Adapter>> open(const std::string& folder) {
+  return open(folder, folder, std::string(kInfo.name));
+}
+
+Result<std::unique_ptr<Adapter>> open(const std::string& folder, std::string path,
+                                      std::string format) {
   auto opened = SpoolFolder::open(folder);
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  return std::make_unique<Run>(std::move(*opened), folder, std::string(kInfo.name), nullptr);
+  return std::make_unique<Run>(std::move(*opened), std::move(path), std::move(format), nullptr);
 }
 
 Result<std::unique_ptr<Adapter>> follow(const std::string& folder, std::string path,

@@ -25,6 +25,9 @@ bool recognise(const std::string& folder);
 // What is in the folder now. Ranges that are open end where the run does, or now when it is still
 // under way, and are flagged kUnfinished.
 Result<std::unique_ptr<Adapter>> open(const std::string& folder);
+// The same, called `path`, of format `format`.
+Result<std::unique_ptr<Adapter>> open(const std::string& folder, std::string path,
+                                      std::string format);
 
 // Follows the run until `over`: each pump() pushes what can no longer be preceded by anything, and
 // once `over` is set all the rest. `over` outlives it. Reports call the source `path`, of format

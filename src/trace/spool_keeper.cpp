@@ -1,0 +1,123 @@
+#include "trace/spool_keeper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace pasta::trace {
+namespace {
+
+using namespace spool;
+
+constexpr std::size_t kPageBytes = 4096;
+
+}  // namespace
+
+SpoolKeeper::SpoolKeeper(SpoolFolder folder, void* page, Options options)
+    : folder_(std::move(folder)), page_(page), options_(options) {}
+SpoolKeeper::SpoolKeeper(SpoolKeeper&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      page_(std::exchange(other.page_, nullptr)),
+      options_(other.options_),
+      whole_(std::move(other.whole_)) {}
+SpoolKeeper::~SpoolKeeper() {
+  if (page_ != nullptr) munmap(page_, kPageBytes);
+}
+
+Result<SpoolKeeper> SpoolKeeper::open(const std::string& folder, Options options) {
+  auto opened = SpoolFolder::open(folder);
+  if (!opened) return tl::unexpected(std::move(opened).error());
+  const std::string path = folder + '/' + kRunFile;
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  void* page = MAP_FAILED;
+  if (file >= 0) page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  const int reason = errno;
+  if (file >= 0) close(file);
+  if (page == MAP_FAILED) {
+    return fail(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(reason)));
+  }
+  return SpoolKeeper(std::move(*opened), page, options);
+}
+
+SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
+  Whole whole{.events = lane.dropped};
+  std::uint64_t text_cells = 0;
+  for (auto cells = folder_.read(lane); !cells.empty(); cells = folder_.read(lane)) {
+    for (const Event& cell : cells) {
+      if (text_cells > 0) {
+        --text_cells;
+      } else if (static_cast<CellKind>(cell.kind) == CellKind::kString) {
+        StringCell text;
+        std::memcpy(&text, &cell, sizeof text);
+        text_cells = (std::min(text.bytes, kMaxTextBytes) + kCellBytes - 1) / kCellBytes;
+      } else if (static_cast<unsigned>(cell.kind) < kKindCount) {
+        ++whole.events;
+        whole.last_ns = std::max(whole.last_ns, cell.end_ns);
+      }
+    }
+  }
+  return whole;
+}
+
+void SpoolKeeper::let_go(std::map<std::string, SpoolLane>::iterator lane, const Whole& whole) {
+  struct stat status {};
+  if (stat(lane->second.path.c_str(), &status) == 0) {
+    page().used_bytes.fetch_sub(static_cast<std::uint64_t>(status.st_size));
+  }
+  page().let_go.fetch_add(whole.events);
+  if (whole.last_ns >= page().kept_from_ns.load()) page().kept_from_ns.store(whole.last_ns + 1);
+  whole_.erase(lane->first);
+  folder_.remove(lane);
+}
+
+// Those that ended earlier and have no files any more.
+void SpoolKeeper::let_go_of_processes(std::int64_t oldest_ns) {
+  std::set<std::uint32_t> of_lanes;
+  for (const auto& [name, lane] : folder_.lanes()) of_lanes.insert(lane.process);
+  const auto& processes = folder_.processes();
+  for (auto next = processes.begin(); next != processes.end();) {
+    const auto known = next++;
+    const SpoolProcess& process = known->second;
+    if (process.alive || process.process == folder_.run().program ||
+        of_lanes.contains(process.number) ||
+        (process.exited ? process.end_ns : process.start_ns) >= oldest_ns) {
+      continue;
+    }
+    page().let_go.fetch_add(process.dropped);
+    page().used_bytes.fetch_sub(kPageBytes);
+    folder_.remove(known);
+  }
+}
+
+Status SpoolKeeper::look() {
+  const auto now = folder_.refresh();
+  if (!now) return tl::unexpected(now.error());
+  auto& lanes = folder_.lanes();
+  std::vector<std::pair<std::int64_t, std::string>> by_age;
+  for (auto& [name, lane] : lanes) {
+    if (!lane.final || !lane.started.empty()) continue;
+    const auto [known, is_new] = whole_.try_emplace(name);
+    if (is_new) known->second = scan(lane);
+    by_age.emplace_back(known->second.last_ns, name);
+  }
+  std::sort(by_age.begin(), by_age.end());
+  const std::int64_t oldest_ns = std::max<std::int64_t>(*now - options_.keep_ns, 0);
+  const std::uint64_t most = options_.keep_bytes / 4 * 3;
+  for (const auto& [last_ns, name] : by_age) {
+    if (last_ns >= oldest_ns && page().used_bytes.load() <= most) break;
+    let_go(lanes.find(name), Whole(whole_.at(name)));
+  }
+  let_go_of_processes(std::max(oldest_ns, page().kept_from_ns.load()));
+  return {};
+}
+
+}  // namespace pasta::trace
