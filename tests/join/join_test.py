@@ -11,7 +11,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("PASTA_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 PROGRAM = os.environ.get("PASTAPROF", str(SOURCE / "build" / "release" / "src" / "cli" / "pastaprof"))
 RANKS = sorted((SOURCE / "tests" / "traces" / "param" / "dlrm_8rank").glob("*.json.gz"))
-TOOLS = ("summary", "kernels", "operators", "overlap")
+TOOLS = ("summary", "kernels", "operators", "overlap", "iterations", "patterns")
 QUANTILES = {"median", "p95"}
 
 # Two processes whose ordinals are equal, work without times, and a name only one of them has.
@@ -74,6 +74,7 @@ class Join(unittest.TestCase):
     def check(self, session, joined):
         for tool in ("summary", "operators", "overlap"):
             self.assertEqual(parts(joined, tool), parts(session, tool), tool)
+        self.check_repetition(session, joined)
         own = rows(joined, "kernels", "kernels")
         whole = rows(session, "kernels", "kernels")
         self.assertEqual([row["name"] for row in own], [row["name"] for row in whole])
@@ -96,6 +97,46 @@ class Join(unittest.TestCase):
                          [row for row in session["trace"]["quality"]["problems"]
                           if row["reason"] != "clock_unaligned"])
         return unknown
+
+    def check_repetition(self, session, joined):
+        """When the trace of a rank began is not in its report: nor are places on a common axis."""
+        self.assertEqual(parts(joined, "patterns"), parts(session, "patterns"))
+        whole = [part for part in parts(session, "iterations") if part["type"] != "series"]
+        for part in whole:
+            if part["type"] == "table" and part["id"] == "iterations":
+                names = [column["name"] for column in part["columns"]]
+                for row in part["rows"]:
+                    row[names.index("start")] = row[names.index("end")] = None
+        self.assertEqual(parts(joined, "iterations"), whole)
+
+    def loop(self, rank, iterations):
+        """A loop of 60 launches, of which each first one is a copy from the host."""
+        lines = [SMALL.split("scope")[0].split("kernel untimed")[0].format(pid=rank, rank=rank)]
+        at, number = 1000 * rank, 0
+        for _ in range(iterations):
+            for step in range(60):
+                number += 1
+                lines.append(f'api {at} {at + 3} T1 "cudaLaunchKernel" runtime correlation=P1:{number}\n')
+                work = f"correlation=P1:{number} flags=linked\n"
+                lines.append(f'copy {at + 5} {at + 9} L1 "Memcpy HtoD" direction=host_to_device {work}'
+                             if step == 0 else f'kernel {at + 5} {at + 9} L1 "k{step % 13}" {work}')
+                at += 10
+            at += 100 * (rank + 1)
+        path = self.folder / f"loop_rank{rank}.txt"
+        path.write_text("".join(lines))
+        return path
+
+    def test_iterations_and_patterns_of_ranks(self):
+        paths = [self.loop(2, 8), self.small(3), self.loop(11, 12)]
+        session, joined, answers = documents(self.folder, paths)
+        self.check(session, joined)
+        counts = {row["process"]: row["iterations"] for row in rows(joined, "iterations", "steady")}
+        self.assertEqual(counts, {"rank 2": 8, "rank 11": 12})
+        run("join", *answers[:2], "--format", "json", "-o", "left.json", folder=self.folder)
+        again = json.loads(run("join", "left.json", answers[2], "--format", "json",
+                               folder=self.folder).stdout)
+        for tool in ("iterations", "patterns"):
+            self.assertEqual(parts(again, tool), parts(joined, tool))
 
     def small(self, rank, op=100, end=50):
         path = self.folder / f"rank{rank}.txt"

@@ -80,6 +80,61 @@ Result<Table> rows_of_all_devices(std::span<const RankReport> ranks, std::string
   return all;
 }
 
+namespace {
+
+constexpr std::string_view kProcess = "process";
+
+bool names_processes(const Table& table) {
+  return !table.columns.empty() && table.columns.front().name == kProcess;
+}
+
+std::string_view text_of(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
+}  // namespace
+
+Status add_rows_by_process(Table& all, std::span<const RankReport> ranks, bool may_lack) {
+  const std::vector<Column> columns = all.columns;
+  std::vector<Column> with_process = columns;
+  with_process.insert(with_process.begin(), {std::string(kProcess)});
+  for (const RankReport& rank : ranks) {
+    const Table* table = find_table(rank.report, all.id);
+    if (table == nullptr && may_lack) continue;
+    if (table == nullptr) return missing(rank, fmt::format("table {}", all.id));
+    const bool named = names_processes(*table);
+    if (table->columns != (named ? with_process : columns)) {
+      return missing(rank, fmt::format("table {} with the columns of the others", all.id));
+    }
+    if (named || ranks.size() > 1) all.columns = with_process;
+    for (std::vector<Cell> row : table->rows) {
+      if (!named && ranks.size() > 1) row.insert(row.begin(), rank.label);
+      all.rows.push_back(std::move(row));
+    }
+  }
+  std::ranges::stable_sort(all.rows, natural_less,
+                           [](const std::vector<Cell>& row) { return text_of(row.front()); });
+  return {};
+}
+
+void add_findings_by_process(std::vector<LabelledFinding>& all, const RankReport& rank,
+                             std::string_view table, std::size_t ranks) {
+  const Table* names = find_table(rank.report, table);
+  const bool named = names != nullptr && names_processes(*names);
+  for (const Part& part : rank.report.parts) {
+    const auto* finding = std::get_if<Finding>(&part);
+    if (finding == nullptr) continue;
+    LabelledFinding& one = all.emplace_back(rank.label, *finding);
+    if (named) {
+      one.process = one.finding.text.substr(0, one.finding.text.find(": "));
+    } else if (ranks > 1) {
+      one.finding.text.insert(0, rank.label + ": ");
+    }
+  }
+  std::ranges::stable_sort(all, natural_less, &LabelledFinding::process);
+}
+
 const Finding* find_finding(const Report& report, std::string_view id) {
   for (const Part& part : report.parts) {
     if (const auto* finding = std::get_if<Finding>(&part);

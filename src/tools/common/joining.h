@@ -40,6 +40,21 @@ class TableReader {
 // must have the same columns.
 Result<Table> rows_of_all_devices(std::span<const RankReport> ranks, std::string_view id);
 
+// The rows of the table of that id of all ranks, whose first column is `process` where a session
+// tells of several: a rank's own names, or its label where its report tells of one process and has
+// none. One rank's stay as they are. In the natural order of processes. kBadInput where a rank has
+// other columns than `all`, or no such table unless it `may_lack` one.
+Status add_rows_by_process(Table& all, std::span<const RankReport> ranks, bool may_lack);
+
+struct LabelledFinding {
+  std::string process;
+  Finding finding;
+};
+// Adds a rank's findings about processes, named likewise by what their text begins with, in the
+// natural order of processes. The columns of `table` tell whether they have names already.
+void add_findings_by_process(std::vector<LabelledFinding>& all, const RankReport& rank,
+                             std::string_view table, std::size_t ranks);
+
 // The finding with that id, or null.
 const Finding* find_finding(const Report& report, std::string_view id);
 

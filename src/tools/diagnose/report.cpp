@@ -280,6 +280,11 @@ Result<Report> join(std::span<const RankReport> ranks) {
     if (!table) return tl::unexpected<Error>(std::move(table).error());
     tables.push_back(std::move(*table));
   }
+  // Where the axis of a rank's trace begins is not in its report.
+  const auto start = std::ranges::find(tables[2].columns, "start", &Column::name);
+  for (std::vector<Cell>& row : tables[2].rows) {
+    if (ranks.size() > 1) row[static_cast<std::size_t>(start - tables[2].columns.begin())] = Cell();
+  }
   std::vector<Finding> findings;
   std::vector<pasta::Part> charts;
   for (const RankReport& rank : ranks) {

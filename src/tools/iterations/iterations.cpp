@@ -9,6 +9,7 @@
 #include "stats/quantiles.h"
 #include "tools/common/demangle.h"
 #include "tools/common/iterations.h"
+#include "tools/common/joining.h"
 #include "tools/common/rows.h"
 
 namespace pasta::tools {
@@ -48,13 +49,45 @@ struct Steady {
   }
 };
 
-std::string label_of(const Dictionary& dictionary, ProcessId id) {
-  const Process process = dictionary.process(id);
-  if (process.rank != kUnknownRank) return fmt::format("rank {}", process.rank);
-  const std::string_view name = dictionary.text(process.name);
-  if (process.native_text) return std::string(dictionary.text(process.native_text));
-  return name.empty() ? fmt::format("process {}", process.native_id)
-                      : fmt::format("{} {}", name, process.native_id);
+Table steady_table() {
+  return {.id = "steady",
+          .title = "The steady state",
+          .columns = {{"iterations", Unit::kCount},
+                      {"steady", Unit::kCount},
+                      {"median", Unit::kNanoseconds},
+                      {"mean", Unit::kNanoseconds},
+                      {"min", Unit::kNanoseconds},
+                      {"p95", Unit::kNanoseconds},
+                      {"max", Unit::kNanoseconds},
+                      {"spread", Unit::kShare}},
+          .rows = {}};
+}
+
+Table iterations_table() {
+  return {.id = "iterations",
+          .title = "Iterations in order of time",
+          .columns = {{"index", Unit::kCount},
+                      {"start", Unit::kNanoseconds},
+                      {"end", Unit::kNanoseconds},
+                      {"duration", Unit::kNanoseconds},
+                      {"phase"},
+                      {"kernels", Unit::kCount},
+                      {"deviation", Unit::kShare}},
+          .rows = {}};
+}
+
+std::string prefix(const std::string& label) { return label.empty() ? "" : label + ": "; }
+
+constexpr std::string_view kNoWork = "no device work and no mark in this trace";
+constexpr std::string_view kSeriesTitle = "Duration of each iteration";
+
+Finding abstention(std::string_view why, const std::string& label) {
+  return {.id = "no-iterations",
+          .level = Finding::Level::kInfo,
+          .text = fmt::format("{}no iterations: {}", prefix(label), why),
+          .of = {},
+          .evidence = {},
+          .advice = "mark them: torch.profiler's step(), or a range \"iteration N\" around each"};
 }
 
 class IterationsTool : public Tool {
@@ -71,37 +104,20 @@ class IterationsTool : public Tool {
     const auto runs = iterations_.runs();
     several_ = runs.size() > 1;
     Report report{.tool = "iterations", .title = "Iterations", .parts = {}};
-    Table steady{.id = "steady",
-                 .title = "The steady state",
-                 .columns = {{"iterations", Unit::kCount},
-                             {"steady", Unit::kCount},
-                             {"median", Unit::kNanoseconds},
-                             {"mean", Unit::kNanoseconds},
-                             {"min", Unit::kNanoseconds},
-                             {"p95", Unit::kNanoseconds},
-                             {"max", Unit::kNanoseconds},
-                             {"spread", Unit::kShare}},
-                 .rows = {}};
-    Table table{.id = "iterations",
-                .title = "Iterations in order of time",
-                .columns = {{"index", Unit::kCount},
-                            {"start", Unit::kNanoseconds},
-                            {"end", Unit::kNanoseconds},
-                            {"duration", Unit::kNanoseconds},
-                            {"phase"},
-                            {"kernels", Unit::kCount},
-                            {"deviation"}},
-                .rows = {}};
+    Table steady = steady_table(), table = iterations_table();
     if (several_) {
       for (Table* one : {&steady, &table}) one->columns.insert(one->columns.begin(), {"process"});
     }
     std::vector<Part> series;
     if (runs.empty()) {
-      report.parts.emplace_back(abstention("no device work and no mark in this trace", {}));
+      report.parts.emplace_back(abstention(kNoWork, {}));
     }
+    std::vector<ProcessId> ids;
+    for (const IterationRun& run : runs) ids.push_back(run.process);
+    const std::vector<std::string> labels = process_labels(context.dictionary(), ids);
     std::vector<std::pair<std::string, const IterationRun*>> processes;
-    for (const IterationRun& run : runs) {
-      processes.emplace_back(several_ ? label_of(context.dictionary(), run.process) : "", &run);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      processes.emplace_back(several_ ? labels[i] : "", &runs[i]);
     }
     std::ranges::stable_sort(processes, natural_less,
                              &std::pair<std::string, const IterationRun*>::first);
@@ -116,8 +132,8 @@ class IterationsTool : public Tool {
       add_odd(report, run, state, label, context);
       steady.rows.push_back(row_of(run, state, label));
       Series durations{.id = "durations",
-                       .title = label.empty() ? "Duration of each iteration"
-                                              : "Duration of each iteration, " + label,
+                       .title = label.empty() ? std::string(kSeriesTitle)
+                                              : fmt::format("{}, {}", kSeriesTitle, label),
                        .unit = Unit::kNanoseconds,
                        .points = {}};
       for (std::size_t i = 0; i < run.list.size(); ++i) {
@@ -135,17 +151,6 @@ class IterationsTool : public Tool {
   }
 
  private:
-  static std::string prefix(const std::string& label) { return label.empty() ? "" : label + ": "; }
-
-  static Finding abstention(const std::string& why, const std::string& label) {
-    return {.id = "no-iterations",
-            .level = Finding::Level::kInfo,
-            .text = prefix(label) + "no iterations: " + why,
-            .of = {},
-            .evidence = {},
-            .advice = "mark them: torch.profiler's step(), or a range \"iteration N\" around each"};
-  }
-
   static Finding found(const IterationRun& run, const std::string& label) {
     Finding finding{.id = "iterations-found",
                     .level = Finding::Level::kInfo,
@@ -265,6 +270,38 @@ class IterationsTool : public Tool {
   bool several_ = false;
 };
 
+// Where the axes of the reports begin is not known, so neither when their iterations were.
+Result<Report> join(std::span<const RankReport> ranks) {
+  if (ranks.size() == 1) return ranks.front().report;
+  const Finding nothing = abstention(kNoWork, {});
+  std::vector<RankReport> working;
+  for (const RankReport& rank : ranks) {
+    const Finding* none = find_finding(rank.report, nothing.id);
+    if (none == nullptr || *none != nothing) working.push_back(rank);
+  }
+  if (working.empty()) return ranks.front().report;
+  Table steady = steady_table(), table = iterations_table();
+  std::vector<LabelledFinding> findings;
+  for (Table* one : {&steady, &table}) {
+    const bool may_lack = one == &steady;  // where no process has iterations
+    PASTA_TRY(add_rows_by_process(*one, working, may_lack));
+  }
+  for (const RankReport& rank : working) {
+    add_findings_by_process(findings, rank, "iterations", working.size());
+  }
+  for (std::vector<Cell>& row : table.rows) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      const std::string& name = table.columns[column].name;
+      if (name == "start" || name == "end") row[column] = Cell();
+    }
+  }
+  Report report{.tool = "iterations", .title = ranks.front().report.title, .parts = {}};
+  for (LabelledFinding& one : findings) report.parts.emplace_back(std::move(one.finding));
+  if (!steady.rows.empty()) report.parts.emplace_back(std::move(steady));
+  report.parts.emplace_back(std::move(table));
+  return report;
+}
+
 Result<std::unique_ptr<Tool>> make(const Options& options) {
   return std::make_unique<IterationsTool>(marks_use(options.text("marks")));
 }
@@ -279,6 +316,7 @@ constinit const ToolEntry kIterations = {
     .needs = Kind::kKernel,
     .options = kOptions,
     .make = make,
+    .join = join,
     .also = kIterationKinds};
 
 }  // namespace pasta::tools

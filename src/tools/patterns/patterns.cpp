@@ -13,6 +13,7 @@
 #include "tools/common/api_role.h"
 #include "tools/common/cycle.h"
 #include "tools/common/demangle.h"
+#include "tools/common/joining.h"
 #include "tools/common/launch_log.h"
 #include "tools/common/memo.h"
 #include "tools/common/rows.h"
@@ -130,6 +131,105 @@ std::int64_t sum(std::span<const std::int64_t> values) {
   return all;
 }
 
+Table grammar_table() {
+  return {.id = "grammar",
+          .title = "How far the launches reduce",
+          .columns = {{"launches", Unit::kCount},
+                      {"distinct", Unit::kCount},
+                      {"rules", Unit::kCount},
+                      {"size", Unit::kCount},
+                      {"launch_calls", Unit::kCount},
+                      {"launch_time", Unit::kNanoseconds}},
+          .rows = {}};
+}
+
+Table patterns_table() {
+  return {.id = "patterns",
+          .title = "Sequences that repeat",
+          .columns = {{"pattern"},
+                      {"level", Unit::kCount},
+                      {"length", Unit::kCount},
+                      {"count", Unit::kCount},
+                      {"time", Unit::kNanoseconds},
+                      {"share", Unit::kShare}},
+          .rows = {}};
+}
+
+Table graphs_table() {
+  return {.id = "graphs",
+          .title = "Launch sequences that could be graphs",
+          .columns = {{"pattern"},
+                      {"length", Unit::kCount},
+                      {"count", Unit::kCount},
+                      {"time", Unit::kNanoseconds},
+                      {"launch_saved", Unit::kNanoseconds}},
+          .rows = {}};
+}
+
+Finding info(std::string id, std::string text) {
+  return {.id = std::move(id),
+          .level = Finding::Level::kInfo,
+          .text = std::move(text),
+          .of = {},
+          .evidence = {},
+          .advice = {}};
+}
+
+constexpr std::string_view kNoWork = "no device work with times in this trace";
+constexpr std::string_view kTreeTitle = "Levels of repetition";
+constexpr std::string_view kRowsLeftOut = "rows-left-out";
+constexpr std::string_view kLaunchesLeftOut = "launches-left-out";
+
+// A number that a finding gives.
+std::optional<std::int64_t> evidence_of(const Finding& finding, std::string_view name) {
+  for (const Evidence& one : finding.evidence) {
+    const auto* number = std::get_if<std::int64_t>(&one.value);
+    if (one.name == name && number != nullptr) return *number;
+  }
+  return std::nullopt;
+}
+
+// `rows`: of the table before anything was left out.
+void cut(Table& table, std::size_t top, std::size_t rows, Report& report) {
+  if (top == 0 || rows <= top) return;
+  Finding finding =
+      info(std::string(kRowsLeftOut),
+           fmt::format("top={} leaves out {} of {} rows of {}", top, rows - top, rows, table.id));
+  finding.evidence = {{"table", table.id},
+                      {"top", static_cast<std::int64_t>(top)},
+                      {"rows", static_cast<std::int64_t>(rows)}};
+  report.parts.emplace_back(std::move(finding));
+  table.rows.resize(std::min(top, table.rows.size()));
+}
+
+Finding graph_finding(std::size_t graphs, std::optional<std::int64_t> saved,
+                      std::int64_t calls_ns) {
+  Finding finding =
+      info("graph-candidates",
+           fmt::format("launch sequences that come back identically and touch no host memory: {}; "
+                       "as a graph, each would be one launch",
+                       graphs));
+  finding.evidence = {{"sequences", static_cast<std::int64_t>(graphs)}};
+  if (calls_ns > 0 && saved) {
+    finding.share = std::min(1.0, static_cast<double>(*saved) / static_cast<double>(calls_ns));
+    finding.of = "the time in launch calls, at most";
+    finding.evidence.emplace_back("launch_saved", *saved, Unit::kNanoseconds);
+  }
+  finding.advice =
+      "capture them: torch.cuda.graph or torch.compile(mode=\"reduce-overhead\"); inputs must "
+      "stay where they are";
+  return finding;
+}
+
+Finding launches_left_out(std::int64_t left_out) {
+  Finding finding = info(std::string(kLaunchesLeftOut),
+                         fmt::format("the first {} launches of each process are looked at; {} "
+                                     "pieces of device work come later",
+                                     kMostLaunches, left_out));
+  finding.evidence = {{"left_out", left_out}};
+  return finding;
+}
+
 class Patterns : public Tool {
  public:
   Patterns(std::size_t top, double least_share) : top_(top), least_share_(least_share) {}
@@ -162,30 +262,7 @@ class Patterns : public Tool {
     Report report{.tool = "patterns", .title = "Patterns", .parts = {}};
     std::erase_if(work_, [](const auto& one) { return one.second.log.empty(); });
     several_ = work_.size() > 1;
-    Table grammar{.id = "grammar",
-                  .title = "How far the launches reduce",
-                  .columns = {{"launches", Unit::kCount},
-                              {"distinct", Unit::kCount},
-                              {"rules", Unit::kCount},
-                              {"size", Unit::kCount}},
-                  .rows = {}};
-    Table table{.id = "patterns",
-                .title = "Sequences that repeat",
-                .columns = {{"pattern"},
-                            {"level", Unit::kCount},
-                            {"length", Unit::kCount},
-                            {"count", Unit::kCount},
-                            {"time", Unit::kNanoseconds},
-                            {"share", Unit::kShare}},
-                .rows = {}};
-    Table graphs{.id = "graphs",
-                 .title = "Launch sequences that could be graphs",
-                 .columns = {{"pattern"},
-                             {"length", Unit::kCount},
-                             {"count", Unit::kCount},
-                             {"time", Unit::kNanoseconds},
-                             {"launch_saved", Unit::kNanoseconds}},
-                 .rows = {}};
+    Table grammar = grammar_table(), table = patterns_table(), graphs = graphs_table();
     if (several_) {
       for (Table* one : {&grammar, &table, &graphs}) {
         one->columns.insert(one->columns.begin(), {"process"});
@@ -194,9 +271,13 @@ class Patterns : public Tool {
     std::vector<Part> trees;
     std::int64_t saved = 0, calls_ns = 0;
     std::uint64_t left_out = 0;
+    std::vector<ProcessId> ids;
+    for (const auto& [process, work] : work_) ids.push_back(process);
+    const std::vector<std::string> labels = process_labels(context.dictionary(), ids);
     std::vector<std::pair<std::string, Work*>> processes;
     for (auto& [process, work] : work_) {
-      processes.emplace_back(several_ ? label_of(context.dictionary(), process) : "", &work);
+      const std::string& label = labels[processes.size()];
+      processes.emplace_back(several_ ? label : "", &work);
     }
     std::ranges::stable_sort(processes, natural_less, &std::pair<std::string, Work*>::first);
     for (const auto& [label, of_process] : processes) {
@@ -214,9 +295,11 @@ class Patterns : public Tool {
       add(grammar, label,
           {static_cast<std::int64_t>(text->size()), static_cast<std::int64_t>(text->alphabet()),
            static_cast<std::int64_t>(rules.rules.size() - 1),
-           static_cast<std::int64_t>(rules.size())});
+           static_cast<std::int64_t>(rules.size()), static_cast<std::int64_t>(work.calls),
+           work.calls_ns});
       Tree tree{.id = "levels",
-                .title = label.empty() ? "Levels of repetition" : "Levels of repetition, " + label,
+                .title = label.empty() ? std::string(kTreeTitle)
+                                       : fmt::format("{}, {}", kTreeTitle, label),
                 .unit = Unit::kNanoseconds,
                 .root = {.name = fmt::format("all {} launches", text->size()),
                          .value = static_cast<double>(all_ns),
@@ -242,20 +325,17 @@ class Patterns : public Tool {
       }
     }
     if (table.rows.empty()) {
-      report.parts.emplace_back(info("no-patterns", work_.empty()
-                                                        ? "no device work with times in this trace"
-                                                        : "no sequence of launches repeats"));
+      report.parts.emplace_back(info(
+          "no-patterns", work_.empty() ? std::string(kNoWork) : "no sequence of launches repeats"));
     }
     if (left_out > 0) {
-      report.parts.emplace_back(
-          info("launches-left-out",
-               fmt::format("the first {} launches of each process are looked at; {} pieces of "
-                           "device work come later",
-                           kMostLaunches, left_out)));
+      report.parts.emplace_back(launches_left_out(static_cast<std::int64_t>(left_out)));
     }
-    if (!graphs.rows.empty()) report.parts.emplace_back(graph_finding(graphs, saved, calls_ns));
-    cut(table, report);
-    cut(graphs, report);
+    if (!graphs.rows.empty()) {
+      report.parts.emplace_back(graph_finding(graphs.rows.size(), saved, calls_ns));
+    }
+    cut(table, top_, table.rows.size(), report);
+    cut(graphs, top_, graphs.rows.size(), report);
     report.parts.emplace_back(std::move(grammar));
     report.parts.emplace_back(std::move(table));
     report.parts.emplace_back(std::move(graphs));
@@ -264,51 +344,9 @@ class Patterns : public Tool {
   }
 
  private:
-  static Finding info(std::string id, std::string text) {
-    return {.id = std::move(id),
-            .level = Finding::Level::kInfo,
-            .text = std::move(text),
-            .of = {},
-            .evidence = {},
-            .advice = {}};
-  }
-
-  Finding graph_finding(const Table& graphs, std::int64_t saved, std::int64_t calls_ns) const {
-    Finding finding =
-        info("graph-candidates",
-             fmt::format(
-                 "launch sequences that come back identically and touch no host memory: {}; as a "
-                 "graph, each would be one launch",
-                 graphs.rows.size()));
-    if (calls_ns > 0) {
-      finding.share = std::min(1.0, static_cast<double>(saved) / static_cast<double>(calls_ns));
-      finding.of = "the time in launch calls, at most";
-      finding.evidence.emplace_back("launch_saved", saved, Unit::kNanoseconds);
-    }
-    finding.advice =
-        "capture them: torch.cuda.graph or torch.compile(mode=\"reduce-overhead\"); inputs must "
-        "stay "
-        "where they are";
-    return finding;
-  }
-
-  void cut(Table& table, Report& report) const {
-    if (top_ == 0 || table.rows.size() <= top_) return;
-    report.parts.emplace_back(
-        info("rows-left-out", fmt::format("top={} leaves out {} of {} rows of {}", top_,
-                                          table.rows.size() - top_, table.rows.size(), table.id)));
-    table.rows.resize(top_);
-  }
-
   void add(Table& table, const std::string& label, std::vector<Cell> cells) const {
     if (several_) cells.insert(cells.begin(), label);
     table.rows.push_back(std::move(cells));
-  }
-
-  static std::string label_of(const Dictionary& dictionary, ProcessId id) {
-    const Process process = dictionary.process(id);
-    return process.rank != kUnknownRank ? fmt::format("rank {}", process.rank)
-                                        : fmt::format("process {}", process.native_id);
   }
 
   void add_level(const std::vector<Pattern>& found, std::size_t index, const Work& work,
@@ -368,6 +406,72 @@ class Patterns : public Tool {
   bool several_ = false;
 };
 
+Result<Report> join(std::span<const RankReport> ranks) {
+  if (ranks.size() == 1) return ranks.front().report;
+  std::vector<RankReport> working;
+  for (const RankReport& rank : ranks) {
+    const Finding* none = find_finding(rank.report, "no-patterns");
+    if (none == nullptr || none->text != kNoWork) working.push_back(rank);
+  }
+  if (working.empty()) return ranks.front().report;
+  Table grammar = grammar_table(), table = patterns_table(), graphs = graphs_table();
+  for (Table* one : {&grammar, &table, &graphs}) {
+    PASTA_TRY(add_rows_by_process(*one, working, false));
+  }
+  std::int64_t left_out = 0, top = 0, sequences = 0, saved = 0;
+  std::int64_t rows_more = 0, graphs_more = 0;  // that were left out
+  std::vector<std::pair<std::string, Tree>> trees;
+  for (const RankReport& rank : working) {
+    for (const Part& part : rank.report.parts) {
+      if (const auto* tree = std::get_if<Tree>(&part)) {
+        auto& [label, own] = trees.emplace_back(rank.label, *tree);
+        if (own.title.size() > kTreeTitle.size() + 2) {
+          label = own.title.substr(kTreeTitle.size() + 2);
+        } else if (working.size() > 1) {
+          own.title = fmt::format("{}, {}", kTreeTitle, label);
+        }
+      }
+      const auto* finding = std::get_if<Finding>(&part);
+      if (finding == nullptr) continue;
+      const auto number = [&](std::string_view name) {
+        return evidence_of(*finding, name).value_or(0);
+      };
+      if (finding->id == kLaunchesLeftOut) left_out += number("left_out");
+      if (finding->id == "graph-candidates") {
+        sequences += number("sequences");
+        saved = add_saturated(saved, number("launch_saved"));
+      }
+      if (finding->id != kRowsLeftOut) continue;
+      top = number("top");
+      const bool of_graphs = finding->evidence.front().value == Cell(graphs.id);
+      (of_graphs ? graphs_more : rows_more) += number("rows") - number("top");
+    }
+  }
+  std::ranges::stable_sort(trees, natural_less, &std::pair<std::string, Tree>::first);
+  std::int64_t calls_ns = 0;
+  for (const std::vector<Cell>& row : grammar.rows) {
+    if (const auto* time = std::get_if<std::int64_t>(&row.back())) {
+      calls_ns = add_saturated(calls_ns, *time);
+    }
+  }
+  Report report{.tool = "patterns", .title = ranks.front().report.title, .parts = {}};
+  if (table.rows.empty()) {
+    report.parts.emplace_back(info("no-patterns", "no sequence of launches repeats"));
+  }
+  if (left_out > 0) report.parts.emplace_back(launches_left_out(left_out));
+  if (sequences > 0) {
+    report.parts.emplace_back(graph_finding(static_cast<std::size_t>(sequences), saved, calls_ns));
+  }
+  const auto keep = static_cast<std::size_t>(top);  // known where something was left out
+  cut(table, keep, table.rows.size() + static_cast<std::size_t>(rows_more), report);
+  cut(graphs, keep, graphs.rows.size() + static_cast<std::size_t>(graphs_more), report);
+  report.parts.emplace_back(std::move(grammar));
+  report.parts.emplace_back(std::move(table));
+  report.parts.emplace_back(std::move(graphs));
+  for (auto& [label, tree] : trees) report.parts.emplace_back(std::move(tree));
+  return report;
+}
+
 constexpr OptionInfo kOptions[] = {
     {"top", "keep only the first N rows of each table; 0 keeps all", "40", {}},
     {"min_share", "leave out patterns with a smaller share of the device time", "1%", {}},
@@ -411,6 +515,7 @@ constinit const ToolEntry kPatterns = {.name = "patterns",
                                        .needs = Kind::kKernel,
                                        .options = kOptions,
                                        .make = make,
+                                       .join = join,
                                        .also = kDeviceWork | Kind::kApi};
 
 }  // namespace pasta::tools
