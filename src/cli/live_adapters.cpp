@@ -11,6 +11,7 @@
 
 #include "cli/console.h"
 #include "cli/cuda_check.h"
+#include "cli/opencl_runtime.h"
 
 namespace pasta::cli {
 namespace {
@@ -47,11 +48,22 @@ Found nvtx() {
   return {.detail = "NVTX 3, of any program that calls it"};
 }
 
+Found opencl() {
+  const auto collector = find_collector();
+  if (!collector) return annotations();
+  if (!has_entry(*collector, "clInitLayer")) {
+    return {Found::State::kMissing, "pastaprof was built without the headers of OpenCL",
+            "run scripts/setup and build again"};
+  }
+  return opencl_runtime();
+}
+
 constexpr std::array kLiveAdapters = {
     LiveAdapter{"annotations", "what programs say by pasta.h", nullptr, false, annotations},
     LiveAdapter{"nvtx", "ranges and marks of NVTX", kNvtxVariable, false, nvtx},
     LiveAdapter{"cupti", "CUDA: kernels, copies, memory, waits and calls", "CUDA_INJECTION64_PATH",
                 false, check_cuda},
+    LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
 };
 
 // The value that `variable` is to have; none when it is taken.

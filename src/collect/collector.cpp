@@ -9,6 +9,9 @@
 #include <string_view>
 
 #include "adapters/cupti/adapter.h"
+#ifdef PASTA_OPENCL
+#include "adapters/opencl/layer.h"
+#endif
 #include "pasta/pasta.h"
 #include "trace/job_rank.h"
 #include "trace/spool_writer.h"
@@ -69,6 +72,14 @@ void tag(const void* address, std::size_t size, const char* name, std::size_t by
 constexpr pasta_collector kCollector = {
     sizeof(pasta_collector), begin, end, mark, step, start, stop, tag};
 
+void after_fork() noexcept {
+  trace::after_fork();
+  adapters::cupti::after_fork();
+#ifdef PASTA_OPENCL
+  adapters::opencl::child_after_fork();
+#endif
+}
+
 void on_end(int status, void*) { trace::leave_run(status); }
 
 // Others' constructors may run before ours and annotate, so that who comes first does it.
@@ -76,10 +87,7 @@ bool join() noexcept {
   if (trace::in_run()) return true;
   const char* folder = std::getenv(trace::spool::kFolderVariable);
   if (folder == nullptr || !trace::join_run(folder, trace::job_rank_of_environment())) return false;
-  pthread_atfork(nullptr, nullptr, [] {
-    trace::after_fork();
-    adapters::cupti::after_fork();
-  });
+  pthread_atfork(nullptr, nullptr, after_fork);
   on_exit(on_end, nullptr);
   return true;
 }

@@ -77,6 +77,8 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "values that the source rounded: order and gaps finer than its steps mean nothing"},
     {Reason::kLetGo, "let_go", kNote,
      "events that were let go, because only the newest part was to be kept"},
+    {Reason::kWorkUnderWay, "work_under_way", kDropped,
+     "device work that had been launched and not been seen to end when its process ended"},
 }};
 
 constexpr bool in_order() {

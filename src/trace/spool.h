@@ -28,7 +28,7 @@ namespace pasta::trace::spool {
 inline constexpr std::uint64_t kRunMagic = 0x006e757241545350;      // "PSTArun\0"
 inline constexpr std::uint64_t kProcessMagic = 0x006f727041545350;  // "PSTApro\0"
 inline constexpr std::uint64_t kLaneMagic = 0x0065616c41545350;     // "PSTAlae\0"
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 inline constexpr const char* kRunFile = "run";
 inline constexpr const char* kProcessEnding = ".process";
@@ -87,9 +87,13 @@ struct ProcessPage {
   std::atomic<std::int32_t> status;
   std::atomic<std::uint64_t> dropped;    // of threads without a file
   std::atomic<std::uint64_t> unmatched;  // ends of ranges that were not open
+  // Work on devices that has been launched and not yet been committed. While there is any, what
+  // is committed of it ends no earlier than hold_ns, whichever thread commits it.
+  std::atomic<std::uint64_t> under_way;
+  std::atomic<std::int64_t> hold_ns;
   std::uint32_t command_bytes;
   char name[32];
-  char command[3960];  // arguments, each ended by a zero byte; cut where it is too long
+  char command[3944];  // arguments, each ended by a zero byte; cut where it is too long
 };
 static_assert(sizeof(ProcessPage) <= 4096);
 

@@ -161,6 +161,9 @@ void SpoolFolder::refresh_process(SpoolProcess& process) {
   if (page == nullptr) return;
   process.dropped = page->dropped.load();
   process.unmatched = page->unmatched.load();
+  // Before the lanes are looked at: what is no longer under way is in them.
+  process.hold_ns = page->hold_ns.load();
+  process.under_way = page->under_way.load();
   if (page->ending.load() != Ending::kExit) return;
   process.exited = true;
   process.end_ns = page->end_ns.load();

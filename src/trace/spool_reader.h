@@ -50,6 +50,8 @@ struct SpoolProcess {
   std::int32_t status = 0;
   std::uint64_t dropped = 0;
   std::uint64_t unmatched = 0;
+  std::uint64_t under_way = 0;  // device work that has been launched and not been committed
+  std::int64_t hold_ns = spool::kNoHold;  // what comes of it ends no earlier
 };
 
 // What one thread at a time writes.

@@ -741,6 +741,7 @@ bool make_process(bool forked) {
   page->forked = forked ? 1 : 0;
   page->started_ticks = started_ticks();
   page->start_ns = spool_now_ns();
+  page->hold_ns.store(page->start_ns, std::memory_order_relaxed);
   page->command_bytes = static_cast<std::uint32_t>(
       read_file("/proc/self/cmdline", page->command, sizeof page->command));
   const std::size_t name = read_file("/proc/self/comm", page->name, sizeof page->name - 1);
@@ -892,6 +893,23 @@ void stop_collection() noexcept { g_collecting.store(false, std::memory_order_re
 
 SpoolPush SpoolPush::opening(std::string_view name) noexcept {
   return SpoolPush(in_run() && may_collect() && captures(name));
+}
+
+bool is_collecting() noexcept { return in_run() && may_collect() && is_captured(); }
+
+void work_begins() noexcept {
+  if (g_run.process == nullptr) return;
+  g_run.process->under_way.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void hold_work(std::int64_t ns) noexcept {
+  if (g_run.process == nullptr) return;
+  g_run.process->hold_ns.store(ns, std::memory_order_release);
+}
+
+void work_ends(std::uint64_t count) noexcept {
+  if (g_run.process == nullptr) return;
+  g_run.process->under_way.fetch_sub(count, std::memory_order_release);
 }
 
 SpoolPush::SpoolPush(bool even_stopped) noexcept : thread_(nullptr) {

@@ -17,6 +17,8 @@
 // - What ends long before it is pushed (device work that a callback tells of): call hold() with a
 //   time before that at which it can start, and let go with kNoHold once nothing is under way.
 //   Pushes may then come from any thread, each into its own spool; the hold must be in one of them.
+//   work_begins() and its kin are the same for the whole process.
+// - Device work is committed after the call that launched it: who follows links the two.
 // - Nothing here allocates from the heap, throws, takes a lock or waits for another thread. What
 //   finds no room is counted and is not kept. In a signal handler that interrupts a push, the same.
 // - A thread's spool is made by its first push: about 20 us. Later ones map 64 KiB to 1 MiB more
@@ -61,6 +63,17 @@ unsigned char* make_spool_memory(const char* ending, std::size_t bytes) noexcept
 // ranges of one name.
 void start_collection() noexcept;
 void stop_collection() noexcept;
+// In a run, and not stopped.
+bool is_collecting() noexcept;
+
+// Device work of the process that is under way. What a process leaves under way when it ends is
+// counted as lost.
+//   work_begins()       before the launch, and before the time that hold_work() will be told of it
+//   hold_work(ns)       work that is under way, or begins from now on, ends no earlier than `ns`
+//   work_ends(count)    after the work has been committed, or has come to nothing
+void work_begins() noexcept;
+void hold_work(std::int64_t ns) noexcept;
+void work_ends(std::uint64_t count) noexcept;
 
 // What is said of a range or a moment.
 struct Said {
@@ -104,6 +117,7 @@ class SpoolPush {
   void lost(std::uint64_t count) noexcept;
   // What readers of the trace are told besides its events.
   void note(Reason reason, std::uint64_t count, std::string_view text) noexcept;
+  // A fact of the process; the last value of a key counts.
   void fact(std::string_view key, std::string_view value) noexcept;
 
   // A range of this thread from now on; gives what close() needs. Collection may be stopped: then

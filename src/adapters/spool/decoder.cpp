@@ -27,14 +27,19 @@ bool add(std::vector<IdType>& to, std::uint32_t number, IdType id) {
   return true;
 }
 
+// Above the numbers that one image gives to its launches.
+constexpr unsigned kImageShift = 40;
+
 constexpr std::uint8_t kKnownFlags =
     kUntimed | kUnfinished | kLinked | kSkewed | kAnnotation | kInstant;
 
 }  // namespace
 
-Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::int64_t epoch_ns, std::string path)
+Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::uint64_t image,
+                 std::int64_t epoch_ns, std::string path)
     : dictionary_(&dictionary),
       process_(process),
+      image_(image),
       epoch_ns_(epoch_ns),
       path_(std::move(path)),
       last_end_ns_(kNoTime) {}
@@ -147,7 +152,8 @@ bool Decoder::define(const Event& cell, Problems& problems) {
       const auto fact = as<FactCell>(cell);
       StringId key{fact.key}, value{fact.value};
       if (!map(strings_, key) || !map(strings_, value) || !key) return false;
-      dictionary_->fact(dictionary_->text(key), dictionary_->text(value));
+      facts_[std::string(dictionary_->text(key))] = {fact.said_ns,
+                                                     std::string(dictionary_->text(value))};
       return true;
     }
   }
@@ -159,6 +165,11 @@ bool Decoder::event(Event& event) const {
       !map(frames_, event.scope) || (event.flags & ~kKnownFlags) != 0 ||
       event.correlation > kMaxVendorCorrelation) {
     return false;
+  }
+  if (event.correlation != 0 && image_ != 0) {
+    const std::uint64_t image = image_ << kImageShift;
+    if (event.correlation >> kImageShift != 0 || image > kMaxVendorCorrelation) return false;
+    event.correlation |= image;
   }
   event.correlation = make_correlation(process_, event.correlation);
   if (event.untimed())

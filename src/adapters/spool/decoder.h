@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@ namespace pasta::adapters::spool {
 
 class Decoder {
  public:
-  // `epoch_ns` is added to all times. `path` is for messages.
-  Decoder(Dictionary& dictionary, ProcessId process, std::int64_t epoch_ns, std::string path);
+  // `epoch_ns` is added to all times. `image` is 0 for the first that the process ran: each numbers
+  // its launches from 1. `path` is for messages.
+  Decoder(Dictionary& dictionary, ProcessId process, std::uint64_t image, std::int64_t epoch_ns,
+          std::string path);
 
   // Appends the events among the next `cells` to `events`. What cannot be understood is counted as
   // kRecordSkipped.
@@ -29,6 +32,12 @@ class Decoder {
   [[nodiscard]] bool is_last(const Event& event) const;
   // Of what was lost from the last event on.
   bool gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const;
+  // What was said of the process, by key.
+  struct Fact {
+    std::int64_t said_ns = 0;
+    std::string value;
+  };
+  [[nodiscard]] const std::map<std::string, Fact>& facts() const { return facts_; }
 
  private:
   bool define(const Event& cell, Problems& problems);
@@ -44,6 +53,7 @@ class Decoder {
 
   Dictionary* dictionary_;
   ProcessId process_;
+  std::uint64_t image_;
   std::int64_t epoch_ns_;
   std::string path_;
   std::uint64_t at_ = 0;  // cells so far
@@ -57,6 +67,7 @@ class Decoder {
   std::vector<LaneId> lanes_ = {{}};
   std::vector<DeviceId> devices_ = {{}};
   std::vector<AttributesId> attributes_ = {{}};
+  std::map<std::string, Fact> facts_;
   Event last_{};
   std::int64_t last_end_ns_;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "adapters/spool/decoder.h"
+#include "adapters/spool/links.h"
 #include "trace/sorted_runs.h"
 #include "trace/spool_reader.h"
 
@@ -45,6 +46,7 @@ class Run final : public Adapter {
   Status start(const Plan& plan, EventSink& sink) override {
     sink_ = &sink;
     dictionary_ = &sink.dictionary();
+    links_.emplace(*dictionary_);
     strict_ = plan.strict;
     const SpoolRun& run = folder_.run();
     // All times of a run count from its start, so that they mean the same while it is followed,
@@ -93,7 +95,8 @@ class Run final : public Adapter {
       if (!reader.decoder) {
         const auto process = processes_.find(lane.process);
         if (process == processes_.end()) continue;  // its page is still being made
-        reader.decoder.emplace(*dictionary_, process->second, folder_.run().epoch_ns, lane.path);
+        reader.decoder.emplace(*dictionary_, process->second, images_[lane.process],
+                               folder_.run().epoch_ns, lane.path);
       }
       for (;;) {
         const std::uint64_t promised = lane.committed - lane.read;
@@ -111,6 +114,7 @@ class Run final : public Adapter {
   }
 
   Status keep() {
+    for (const Event& event : fresh_) links_->learn(event);
     if (!sorted_) {
       waiting_.insert(waiting_.end(), fresh_.begin(), fresh_.end());
     } else {
@@ -139,6 +143,7 @@ class Run final : public Adapter {
       process.native_text = dictionary_->string(fmt::format("{} ({})", seen.process, nth + 1));
     }
     known->second = dictionary_->process(process);
+    images_[seen.number] = image_counts_[known->second.value]++;
     process.name = dictionary_->string(seen.name);
     process.host = dictionary_->string(folder_.run().host);
     process.rank = seen.rank;
@@ -200,12 +205,14 @@ class Run final : public Adapter {
       const std::string where = fmt::format("process {}", process.process);
       problem(Reason::kDroppedByCollector, process.dropped, where);
       problem(Reason::kEndWithoutBegin, process.unmatched, where);
+      problem(Reason::kWorkUnderWay, process.under_way, where);
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
     problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
     for (const std::string& path : folder_.unreadable()) problem(Reason::kCorruptChunk, 1, path);
     PASTA_TRY(keep());
     tell_processes();
+    tell_facts();
     for (const Problem& seen : problems_.list()) sink_->report(seen);
     if (strict_ && problems_.worst() >= Severity::kAltered) {
       const Problem& first = problems_.list()[0];
@@ -256,11 +263,31 @@ class Run final : public Adapter {
     }
   }
 
+  // Of one process, whichever thread said them.
+  void tell_facts() {
+    std::map<std::pair<std::uint32_t, std::string>, const Decoder::Fact*> facts;
+    for (const auto& [name, lane] : folder_.lanes()) {
+      const Reader& reader = readers_[name];
+      if (!reader.decoder) continue;
+      for (const auto& [key, fact] : reader.decoder->facts()) {
+        const Decoder::Fact*& known = facts[{lane.process, key}];
+        if (known == nullptr || known->said_ns < fact.said_ns) known = &fact;
+      }
+    }
+    for (const auto& [key, fact] : facts) {
+      const auto process = folder_.processes().find(key.first);
+      if (process == folder_.processes().end()) continue;
+      dictionary_->fact(fmt::format("process {} {}", process->second.process, key.second),
+                        fact->value);
+    }
+  }
+
   Result<bool> give_sorted() {
     fresh_.resize(kEventsPerPump);
     auto count = sorted_->read(fresh_);
     if (!count) return tl::unexpected<Error>(std::move(count).error());
-    sink_->push(std::span(fresh_).first(*count));
+    push(std::span(fresh_).first(*count));
+    if (*count == 0) tell_unlinked();
     return *count > 0;
   }
 
@@ -276,15 +303,13 @@ class Run final : public Adapter {
     if (last) {
       PASTA_TRY(complete());
       give_up_to(std::numeric_limits<std::int64_t>::max());
+      tell_unlinked();
       done_ = true;
       return false;
     }
-    std::int64_t safe_ns = now_ns_;
-    for (const auto& [name, lane] : folder_.lanes()) {
-      const Reader& reader = readers_[name];
-      if (lane.final && lane.read == lane.committed) continue;
-      safe_ns = std::min({safe_ns, reader.safe_ns, lane.hold_ns});
-    }
+    // Up to what the last look but this saw: device work that was in one lane by then was preceded
+    // by its launch in another, and this look has read that at the latest.
+    const std::int64_t safe_ns = std::exchange(safe_ns_, safe_now());
     if (safe_ns > std::numeric_limits<std::int64_t>::min() &&
         safe_ns + folder_.run().epoch_ns > given_ns_) {
       given_ns_ = safe_ns + folder_.run().epoch_ns;
@@ -294,6 +319,28 @@ class Run final : public Adapter {
     return true;
   }
 
+  // What has not been read yet ends no earlier.
+  std::int64_t safe_now() {
+    std::int64_t safe_ns = now_ns_;
+    for (const auto& [name, lane] : folder_.lanes()) {
+      if (lane.final && lane.read == lane.committed) continue;
+      safe_ns = std::min({safe_ns, readers_[name].safe_ns, lane.hold_ns});
+    }
+    for (const auto& [number, process] : folder_.processes()) {
+      if (process.alive && process.under_way > 0) safe_ns = std::min(safe_ns, process.hold_ns);
+    }
+    return safe_ns;
+  }
+
+  void push(std::span<Event> events) {
+    for (Event& event : events) links_->link(event, unlinked_);
+    sink_->push(events);
+  }
+
+  void tell_unlinked() {
+    for (const Problem& seen : unlinked_.list()) sink_->report(seen);
+  }
+
   void give_up_to(std::int64_t end_ns) {
     const auto later =
         std::stable_partition(waiting_.begin(), waiting_.end(),
@@ -301,7 +348,7 @@ class Run final : public Adapter {
     std::stable_sort(waiting_.begin(), later, [](const Event& a, const Event& b) {
       return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.start_ns > b.start_ns;
     });
-    sink_->push(std::span(waiting_.begin(), later));
+    push(std::span(waiting_.begin(), later));
     waiting_.erase(waiting_.begin(), later);
   }
 
@@ -314,13 +361,17 @@ class Run final : public Adapter {
   bool done_ = false;
   std::chrono::steady_clock::time_point next_look_{};
   std::int64_t now_ns_ = 0;
+  std::int64_t safe_ns_ = std::numeric_limits<std::int64_t>::min();  // as of the last look
   std::int64_t given_ns_ = std::numeric_limits<std::int64_t>::min();
-  std::map<std::string, Reader> readers_;         // by file name
-  std::map<std::uint32_t, ProcessId> processes_;  // by number
+  std::map<std::string, Reader> readers_;                // by file name
+  std::map<std::uint32_t, ProcessId> processes_;         // by number
+  std::map<std::uint32_t, std::uint64_t> images_;        // by number: the n-th of its process
+  std::map<std::uint32_t, std::uint64_t> image_counts_;  // by process
   std::map<std::int32_t, std::vector<std::uint64_t>> starts_;
+  std::optional<Links> links_;
   std::int64_t kept_from_ns_ = std::numeric_limits<std::int64_t>::min();
   std::uint64_t let_go_ = 0;  // here, of what is older than that
-  Problems problems_;
+  Problems problems_, unlinked_;
   std::vector<Event> fresh_;
   std::vector<Event> waiting_;               // while following
   std::optional<trace::SortedRuns> sorted_;  // else

@@ -1,0 +1,496 @@
+#include "adapters/opencl/state.h"
+
+#include <algorithm>
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl_icd.h>
+
+namespace pasta::adapters::opencl {
+namespace {
+
+using trace::SpoolPush;
+
+// A command may seem to end a little before it was enqueued, as far as clocks are uncertain.
+constexpr std::int64_t kSlackNs = 1'000'000;
+constexpr std::uint32_t kLookEvery = 32;
+constexpr std::int64_t kLookAfterNs = 10'000'000;
+constexpr std::int64_t kTellAfterNs = 1'000'000'000;
+constexpr int kCommandsAtOnce = 64;
+
+constinit State g_state;
+
+cl_device_id as_device(const void* device) {
+  return static_cast<cl_device_id>(const_cast<void*>(device));
+}
+
+template <class T>
+T device_info(const void* device, cl_device_info what, T otherwise) {
+  T value{};
+  if (next().clGetDeviceInfo(as_device(device), what, sizeof value, &value, nullptr) !=
+      CL_SUCCESS) {
+    return otherwise;
+  }
+  return value;
+}
+
+std::string_view device_text(const void* device, cl_device_info what) {
+  char text[256];
+  std::size_t size = 0;
+  if (next().clGetDeviceInfo(as_device(device), what, sizeof text, text, &size) != CL_SUCCESS ||
+      size == 0) {
+    return {};
+  }
+  return g_state.texts.keep({text, size - 1});
+}
+
+bool has_extension(const void* device, std::string_view name) {
+  constexpr std::size_t kMost = std::size_t{16} << 10;
+  char text[kMost];
+  std::size_t size = 0;
+  return next().clGetDeviceInfo(as_device(device), CL_DEVICE_EXTENSIONS, sizeof text, text,
+                                &size) == CL_SUCCESS &&
+         size > 0 && std::string_view(text, size - 1).find(name) != std::string_view::npos;
+}
+
+std::string_view device_uuid(const void* device) {
+  constexpr cl_device_info kUuid = 0x106A;  // of cl_khr_device_uuid
+  if (!has_extension(device, "cl_khr_device_uuid")) return {};
+  struct Uuid {
+    unsigned char bytes[16];
+  };
+  const auto uuid = device_info<Uuid>(device, kUuid, {});
+  char text[37];
+  char* to = text;
+  bool any = false;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *to++ = '-';
+    *to++ = "0123456789abcdef"[uuid.bytes[i] >> 4];
+    *to++ = "0123456789abcdef"[uuid.bytes[i] & 15];
+    any = any || uuid.bytes[i] != 0;
+  }
+  return any ? g_state.texts.keep({text, static_cast<std::size_t>(to - text)}) : std::string_view();
+}
+
+void read_timers(Device& device) {
+  if (!device.timer) return;
+  for (int i = 0; i < 3; ++i) {
+    cl_ulong at = 0, host = 0;
+    const std::int64_t before = SpoolPush::now();
+    device.timer =
+        next().clGetDeviceAndHostTimer(as_device(device.handle), &at, &host) == CL_SUCCESS;
+    const std::int64_t after = SpoolPush::now();
+    if (!device.timer) return;
+    const Held held(device.lock);
+    device.clock.observe(before, static_cast<std::int64_t>(at), after);
+  }
+}
+
+class Words {
+ public:
+  Words& operator<<(std::string_view text) {
+    if (text.size() > sizeof text_ - size_) text = text.substr(0, sizeof text_ - size_);
+    std::memcpy(text_ + size_, text.data(), text.size());
+    size_ += text.size();
+    return *this;
+  }
+  Words& operator<<(std::int64_t number) {
+    if (number < 0) *this << "-";
+    std::uint64_t rest = number < 0 ? -static_cast<std::uint64_t>(number) : number;
+    char digits[20];
+    int count = 20;
+    do digits[--count] = static_cast<char>('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    return *this << std::string_view(digits + count, static_cast<std::size_t>(20 - count));
+  }
+  [[nodiscard]] std::string_view text() const { return {text_, size_}; }
+
+ private:
+  char text_[256];
+  std::size_t size_ = 0;
+};
+
+void tell_clock(SpoolPush& push, Device& device, std::int64_t now_ns, bool at_once) {
+  Words key, value;
+  {
+    const Held held(device.lock);
+    if (device.clock.brackets() == 0) return;
+    if (!at_once && now_ns - device.told_ns < kTellAfterNs) return;
+    device.told_ns = now_ns;
+    key << "opencl device " << std::int64_t{device.ordinal} << " clock";
+    value << "CLOCK_MONOTONIC " << (device.clock.offset_ns() < 0 ? "+ " : "- ")
+          << (device.clock.offset_ns() < 0 ? -device.clock.offset_ns() : device.clock.offset_ns())
+          << " ns; residual at most " << device.clock.worst_ns() << " ns in "
+          << static_cast<std::int64_t>(device.clock.brackets())
+          << (device.timer ? " readings of both clocks" : " commands, from when they were queued");
+    if (device.clock.steps() > 0) {
+      value << "; clocks stepped " << static_cast<std::int64_t>(device.clock.steps()) << " times";
+    }
+  }
+  push.fact(key.text(), value.text());
+}
+
+struct Times {
+  std::int64_t queued, start, end;
+};
+
+bool read_times(cl_event event, Times& times) {
+  const auto read = [&](cl_profiling_info what, std::int64_t& to) {
+    cl_ulong value = 0;
+    const cl_int status =
+        next().clGetEventProfilingInfo(event, what, sizeof value, &value, nullptr);
+    to = static_cast<std::int64_t>(value);
+    return status == CL_SUCCESS;
+  };
+  return read(CL_PROFILING_COMMAND_QUEUED, times.queued) &&
+         read(CL_PROFILING_COMMAND_START, times.start) &&
+         read(CL_PROFILING_COMMAND_END, times.end) && times.start <= times.end;
+}
+
+// A command without times: it failed, or the runtime does not know them.
+void put_mark(const Command& command, cl_int status) {
+  Words text;
+  text << command.name;
+  if (status < 0) {
+    text << ": ended with status " << std::int64_t{status};
+  } else {
+    text << ": ended, no times known";
+  }
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  Event event{};
+  event.kind = Kind::kScope;
+  event.flags = kInstant | kAnnotation;
+  event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
+  event.correlation = command.what.correlation;
+  event.name = push.string(text.text());
+  event.lane = put_lane(push, *command.queue);
+  event.start_ns = event.end_ns = push.now();
+  push.add(event);
+}
+
+void put(const Command& command, cl_event handle) {
+  Times times{};
+  Queue& queue = *command.queue;
+  Device& device = *queue.device;
+  if (!queue.profiled || !read_times(handle, times)) {
+    put_mark(command, CL_COMPLETE);
+    return;
+  }
+  Event event = command.what;
+  {
+    const Held held(device.lock);
+    // A runtime may not know when a command was queued: 0 is no time.
+    if (!device.timer && times.queued > 0) {
+      device.clock.observe(command.before_ns, times.queued, command.after_ns);
+    }
+    event.start_ns = device.clock.to_host(times.start);
+    event.end_ns = device.clock.to_host(times.end);
+  }
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  event.name = push.string(command.name);
+  event.lane = put_lane(push, queue);
+  if (event.kind == Kind::kKernel) event.kernel.attributes = push.attributes(command.attributes);
+  if (event.kind == Kind::kSync) event.sync.on = event.lane;
+  push.add(event);
+  tell_clock(push, device, push.now(), false);
+}
+
+// Of an event that has ended: everything that is to be known. False while it has not.
+bool take(Command& command) {
+  if (command.cancelled.load(std::memory_order_acquire)) return true;
+  auto event = static_cast<cl_event>(command.event.load(std::memory_order_acquire));
+  if (event == nullptr) return false;
+  cl_int status = CL_QUEUED;
+  if (next().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                            nullptr) != CL_SUCCESS) {
+    status = CL_COMPLETE;
+  }
+  if (status > CL_COMPLETE) return false;
+  if (status < 0) {
+    put_mark(command, status);
+  } else {
+    put(command, event);
+  }
+  next().clReleaseEvent(event);
+  return true;
+}
+
+void look_once(Queue& queue, bool all) {
+  Command *taken = nullptr, *taken_last = nullptr;
+  {
+    const Held held(queue.lock);
+    taken = queue.first;
+    taken_last = queue.last;
+    queue.first = queue.last = nullptr;
+    if (taken == nullptr) return;
+    queue.looking_from_ns = taken->before_ns;
+  }
+  Command *first = nullptr, *last = nullptr, *done = nullptr;
+  std::uint64_t ended = 0;
+  bool stop = false;
+  int seen = 0;
+  if (queue.device->timer) read_timers(*queue.device);
+  while (taken != nullptr) {
+    Command* command = taken;
+    if (!stop && take(*command)) {
+      taken = command->next;
+      command->next = done;
+      done = command;
+      ++ended;
+    } else if (stop) {
+      break;
+    } else {
+      // Nothing behind it has ended in a queue that keeps order, unless it is not in there yet.
+      stop = !queue.out_of_order && command->event.load(std::memory_order_relaxed) != nullptr;
+      taken = command->next;
+      command->next = nullptr;
+      (last == nullptr ? first : last->next) = command;
+      last = command;
+    }
+    if (!all && ++seen >= kCommandsAtOnce) stop = true;
+  }
+  // What was not looked at stays behind what was.
+  (last == nullptr ? first : last->next) = taken;
+  if (taken != nullptr) last = taken_last;
+  {
+    const Held held(queue.lock);
+    queue.looking_from_ns = kNoTime;
+    if (first != nullptr) {
+      last->next = queue.first;
+      if (queue.last == nullptr) queue.last = last;
+      queue.first = first;
+    }
+    while (done != nullptr) {
+      Command* command = done;
+      done = command->next;
+      command->next = queue.free;
+      queue.free = command;
+    }
+  }
+  if (ended > 0) trace::work_ends(ended);
+}
+
+// What is under way ends after the oldest of it was enqueued, and what is not yet, later than now.
+void hold() {
+  std::int64_t hold_ns = SpoolPush::now();
+  for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
+       queue = queue->next) {
+    const Held held(queue->lock);
+    if (queue->looking_from_ns != kNoTime) hold_ns = std::min(hold_ns, queue->looking_from_ns);
+    if (queue->first != nullptr) hold_ns = std::min(hold_ns, queue->first->before_ns);
+  }
+  hold_ns -= kSlackNs;
+  if (hold_ns > g_state.held_ns.load(std::memory_order_relaxed)) {
+    g_state.held_ns.store(hold_ns, std::memory_order_relaxed);
+    trace::hold_work(hold_ns);
+  }
+}
+
+}  // namespace
+
+State& state() noexcept { return g_state; }
+
+Device* device_of(const void* handle) noexcept {
+  Device** known = g_state.devices.make(handle);
+  if (known == nullptr) return nullptr;
+  const Held held(g_state.making_devices);
+  if (*known != nullptr) return *known;
+  auto* device = g_state.arena.make<Device>();
+  if (device == nullptr) return nullptr;
+  device->handle = handle;
+  device->ordinal = g_state.device_count.fetch_add(1, std::memory_order_relaxed);
+  device->name = device_text(handle, CL_DEVICE_NAME);
+  device->uuid = device_uuid(handle);
+  device->compute_units = device_info<cl_uint>(handle, CL_DEVICE_MAX_COMPUTE_UNITS, 0);
+  device->memory_bytes = device_info<cl_ulong>(handle, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
+  const auto type = device_info<cl_device_type>(handle, CL_DEVICE_TYPE, 0);
+  device->type = (type & CL_DEVICE_TYPE_GPU) != 0           ? DeviceType::kGpu
+                 : (type & CL_DEVICE_TYPE_CPU) != 0         ? DeviceType::kCpu
+                 : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? DeviceType::kAccelerator
+                                                            : DeviceType::kUnknown;
+  device->timer = next().clGetDeviceAndHostTimer != nullptr;
+  read_timers(*device);
+  *known = device;
+  return device;
+}
+
+Context* context_of(const void* handle) noexcept {
+  Context* context = g_state.contexts.make(handle);
+  if (context == nullptr || context->number != 0) return context;
+  cl_device_id devices[64];
+  std::size_t size = 0;
+  if (next().clGetContextInfo(static_cast<cl_context>(const_cast<void*>(handle)),
+                              CL_CONTEXT_DEVICES, sizeof devices, devices, &size) == CL_SUCCESS &&
+      size >= sizeof devices[0]) {
+    context->device = device_of(devices[0]);
+  }
+  context->number = g_state.context_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  return context;
+}
+
+Queue* new_queue(const void* handle) noexcept {
+  Queue** known = g_state.queues.make(handle);
+  if (known == nullptr) return nullptr;
+  auto native = static_cast<cl_command_queue>(const_cast<void*>(handle));
+  cl_device_id device = nullptr;
+  cl_context context = nullptr;
+  cl_command_queue_properties properties = 0;
+  const auto info = [&](cl_command_queue_info what, auto& to) {
+    return next().clGetCommandQueueInfo(native, what, sizeof to, &to, nullptr) == CL_SUCCESS;
+  };
+  if (!info(CL_QUEUE_DEVICE, device) || !info(CL_QUEUE_CONTEXT, context) ||
+      !info(CL_QUEUE_PROPERTIES, properties)) {
+    return nullptr;
+  }
+  Device* on = device_of(device);
+  Context* in = context_of(context);
+  auto* queue = g_state.arena.make<Queue>();
+  if (on == nullptr || in == nullptr || queue == nullptr) return nullptr;
+  queue->looking_from_ns = kNoTime;
+  queue->device = on;
+  queue->context = in->number;
+  queue->number = g_state.queue_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+  queue->profiled = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+  queue->asked_profiling = queue->profiled;
+  queue->next = g_state.all_queues.load(std::memory_order_relaxed);
+  while (!g_state.all_queues.compare_exchange_weak(queue->next, queue, std::memory_order_release,
+                                                   std::memory_order_relaxed)) {
+  }
+  *known = queue;
+  return queue;
+}
+
+Queue* queue_of(const void* handle) noexcept {
+  Queue** known = g_state.queues.find(handle);
+  return known != nullptr && *known != nullptr ? *known : new_queue(handle);
+}
+
+LaneId put_lane(SpoolPush& push, const Queue& queue) noexcept {
+  Words name;
+  name << "queue " << std::int64_t{queue.number};
+  if (queue.out_of_order) name << " (out of order)";
+  return push.queue({.type = LaneType::kQueue,
+                     .device = put_device(push, *queue.device),
+                     .context = queue.context,
+                     .native_id = queue.number,
+                     .native_text = {},
+                     .name = push.string(name.text())});
+}
+
+DeviceId put_device(SpoolPush& push, const Device& device) noexcept {
+  pasta::Device facts;
+  facts.ordinal = device.ordinal;
+  facts.type = device.type;
+  facts.multiprocessors = device.compute_units;
+  facts.memory_bytes = device.memory_bytes;
+  if (!device.name.empty()) facts.name = push.string(device.name);
+  if (!device.uuid.empty()) facts.uuid = push.string(device.uuid);
+  return push.device(facts);
+}
+
+Command* begin(Queue& queue) noexcept {
+  trace::work_begins();
+  Command* command = nullptr;
+  {
+    const Held held(queue.lock);
+    command = queue.free;
+    if (command != nullptr) queue.free = command->next;
+  }
+  if (command == nullptr) command = g_state.arena.make<Command>();
+  if (command == nullptr) {
+    trace::work_ends(1);
+    return nullptr;
+  }
+  command->next = nullptr;
+  command->queue = &queue;
+  command->event.store(nullptr, std::memory_order_relaxed);
+  command->cancelled.store(false, std::memory_order_relaxed);
+  const Held held(queue.lock);
+  // Under the lock, so that the list is in the order of these times.
+  command->before_ns = SpoolPush::now();
+  (queue.last == nullptr ? queue.first : queue.last->next) = command;
+  queue.last = command;
+  return command;
+}
+
+void enqueued(Command& command, void* event, std::int64_t after_ns) noexcept {
+  command.after_ns = after_ns;
+  command.event.store(event, std::memory_order_release);
+}
+
+void cancel(Command& command) noexcept { command.cancelled.store(true, std::memory_order_release); }
+
+void look(Queue& queue, bool all) noexcept {
+  queue.again.store(true, std::memory_order_seq_cst);
+  // Who looks already looks again.
+  while (queue.again.load(std::memory_order_seq_cst) && queue.looking.try_lock()) {
+    queue.again.store(false, std::memory_order_seq_cst);
+    look_once(queue, all);
+    queue.looked_ns.store(SpoolPush::now(), std::memory_order_relaxed);
+    queue.looking.unlock();
+  }
+  hold();
+}
+
+void look_at_all() noexcept {
+  for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
+       queue = queue->next) {
+    look(*queue, true);
+  }
+}
+
+void look_sometimes(Queue& queue, std::int64_t now_ns) noexcept {
+  bool due = now_ns - queue.looked_ns.load(std::memory_order_relaxed) > kLookAfterNs;
+  {
+    const Held held(queue.lock);
+    if (++queue.since_looked >= kLookEvery) due = true;
+    if (due) queue.since_looked = 0;
+  }
+  if (due) look(queue, false);
+}
+
+bool holds(const void* event) noexcept {
+  for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
+       queue = queue->next) {
+    const Held held(queue->lock);
+    for (const Command* command = queue->first; command != nullptr; command = command->next) {
+      if (command->event.load(std::memory_order_relaxed) == event) return true;
+    }
+  }
+  return false;
+}
+
+void finish() noexcept {
+  look_at_all();
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  g_state.devices.any([&](const void*, Device* device) {
+    if (device != nullptr) tell_clock(push, *device, SpoolPush::now(), true);
+    return false;
+  });
+}
+
+// The child has the runtime's memory and none of its threads: what was under way is its parent's.
+void after_fork() noexcept {
+  for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
+       queue = queue->next) {
+    queue->lock.unlock();
+    queue->looking.unlock();
+    queue->first = queue->last = nullptr;
+    queue->device->lock.unlock();
+  }
+  g_state.arena.after_fork();
+  g_state.texts.after_fork();
+  g_state.devices.after_fork();
+  g_state.contexts.after_fork();
+  g_state.queues.after_fork();
+  g_state.kernels.after_fork();
+  g_state.memories.after_fork();
+  g_state.shared.after_fork();
+  g_state.making_devices.unlock();
+  g_state.held_ns.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace pasta::adapters::opencl
