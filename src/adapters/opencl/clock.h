@@ -13,12 +13,14 @@ class Clock {
  public:
   void observe(std::int64_t before_ns, std::int64_t device_ns, std::int64_t after_ns) {
     std::int64_t low = before_ns - device_ns, high = after_ns - device_ns;
-    if (brackets_ > 0) {
+    bool fresh = brackets_ == 0;
+    if (!fresh) {
       const std::int64_t drift = std::max<std::int64_t>(after_ns - at_ns_, 0) / kDriftShare + 1;
       low_ -= drift;
       high_ += drift;
       if (low > high_ || high < low_) {
         ++steps_;  // the clocks differ by more than drift: what was known is worth nothing
+        fresh = true;
       } else {
         low = std::max(low, low_);
         high = std::min(high, high_);
@@ -27,14 +29,23 @@ class Clock {
     low_ = low;
     high_ = high;
     at_ns_ = std::max(at_ns_, after_ns);
-    offset_ = brackets_ == 0 ? low + (high - low) / 2 : std::clamp(offset_, low, high);
+    offset_ = fresh ? low + (high - low) / 2 : std::clamp(offset_, low, high);
     ++brackets_;
-    worst_ns_ = std::max(worst_ns_, std::max(high - offset_, offset_ - low));
   }
 
-  [[nodiscard]] std::int64_t to_host(std::int64_t device_ns) const { return device_ns + offset_; }
+  // Whether a reading of some clock can be one of this.
+  [[nodiscard]] bool agrees(std::int64_t before_ns, std::int64_t device_ns,
+                            std::int64_t after_ns) const {
+    return brackets_ > 0 && before_ns - device_ns <= high_ && after_ns - device_ns >= low_;
+  }
+  [[nodiscard]] std::int64_t to_host(std::int64_t device_ns) {
+    worst_ns_ = std::max(worst_ns_, off_ns());
+    return device_ns + offset_;
+  }
   [[nodiscard]] std::int64_t offset_ns() const { return offset_; }
-  // The most that any converted time can have been off, as of its bracket.
+  // The most that the offset can be off now.
+  [[nodiscard]] std::int64_t off_ns() const { return std::max(high_ - offset_, offset_ - low_); }
+  // The most that any time can be off that was converted.
   [[nodiscard]] std::int64_t worst_ns() const { return worst_ns_; }
   [[nodiscard]] std::uint64_t brackets() const { return brackets_; }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }

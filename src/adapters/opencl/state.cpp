@@ -1,5 +1,7 @@
 #include "adapters/opencl/state.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -71,17 +73,72 @@ std::string_view device_uuid(const void* device) {
   return any ? g_state.texts.keep({text, static_cast<std::size_t>(to - text)}) : std::string_view();
 }
 
-void read_timers(Device& device) {
-  if (!device.timer) return;
-  for (int i = 0; i < 3; ++i) {
-    cl_ulong at = 0, host = 0;
-    const std::int64_t before = SpoolPush::now();
-    device.timer =
-        next().clGetDeviceAndHostTimer(as_device(device.handle), &at, &host) == CL_SUCCESS;
-    const std::int64_t after = SpoolPush::now();
-    if (!device.timer) return;
-    const Held held(device.lock);
-    device.clock.observe(before, static_cast<std::int64_t>(at), after);
+struct SystemClock {
+  HostClock clock;
+  clockid_t id;
+  std::string_view name;
+};
+constexpr SystemClock kSystemClocks[] = {
+    {HostClock::kRaw, CLOCK_MONOTONIC_RAW, "CLOCK_MONOTONIC_RAW"},
+    {HostClock::kMonotonic, CLOCK_MONOTONIC, "CLOCK_MONOTONIC"},
+    {HostClock::kBoot, CLOCK_BOOTTIME, "CLOCK_BOOTTIME"},
+    {HostClock::kReal, CLOCK_REALTIME, "CLOCK_REALTIME"},
+};
+
+const SystemClock* system_clock(HostClock clock) {
+  for (const SystemClock& known : kSystemClocks) {
+    if (known.clock == clock) return &known;
+  }
+  return nullptr;
+}
+
+// A device time between two of the host.
+struct Reading {
+  std::int64_t before, device, after;
+};
+
+Reading read_clock(const SystemClock& clock) {
+  Reading reading{};
+  timespec at{};
+  reading.before = SpoolPush::now();
+  clock_gettime(clock.id, &at);
+  reading.after = SpoolPush::now();
+  reading.device = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+  return reading;
+}
+
+// Where the device's clock can be read. The tightest of a few readings counts.
+void read_clocks(Device& device) {
+  constexpr int kReadings = 3;
+  const Held held(device.lock);
+  const SystemClock* system = system_clock(device.host_clock);
+  for (int i = 0; i < kReadings && (device.timer || system != nullptr); ++i) {
+    Reading reading{};
+    if (device.timer) {
+      cl_ulong at = 0, host = 0;
+      reading.before = SpoolPush::now();
+      device.timer =
+          next().clGetDeviceAndHostTimer(as_device(device.handle), &at, &host) == CL_SUCCESS;
+      reading.after = SpoolPush::now();
+      reading.device = static_cast<std::int64_t>(at);
+      if (!device.timer) return;
+    } else {
+      reading = read_clock(*system);
+    }
+    device.clock.observe(reading.before, reading.device, reading.after);
+  }
+}
+
+// A device whose clock is, by what its commands say, within microseconds of one of the system's is
+// on that: by chance it would not be.
+void identify_clock(Device& device) {
+  const Held held(device.lock);
+  if (device.timer || device.host_clock != HostClock::kUnknown) return;
+  for (const SystemClock& system : kSystemClocks) {
+    const Reading reading = read_clock(system);
+    if (!device.clock.agrees(reading.before, reading.device, reading.after)) continue;
+    device.host_clock = system.clock;
+    return;
   }
 }
 
@@ -117,11 +174,15 @@ void tell_clock(SpoolPush& push, Device& device, std::int64_t now_ns, bool at_on
     if (!at_once && now_ns - device.told_ns < kTellAfterNs) return;
     device.told_ns = now_ns;
     key << "opencl device " << std::int64_t{device.ordinal} << " clock";
-    value << "CLOCK_MONOTONIC " << (device.clock.offset_ns() < 0 ? "+ " : "- ")
-          << (device.clock.offset_ns() < 0 ? -device.clock.offset_ns() : device.clock.offset_ns())
-          << " ns; residual at most " << device.clock.worst_ns() << " ns in "
-          << static_cast<std::int64_t>(device.clock.brackets())
-          << (device.timer ? " readings of both clocks" : " commands, from when they were queued");
+    const std::int64_t offset = device.clock.offset_ns();
+    value << "CLOCK_MONOTONIC " << (offset < 0 ? "+ " : "- ") << (offset < 0 ? -offset : offset)
+          << " ns; residual " << device.clock.off_ns() << " ns, at most " << device.clock.worst_ns()
+          << " ns";
+    if (const SystemClock* system = system_clock(device.host_clock)) {
+      value << "; it counts " << system->name;
+    } else if (!device.timer) {
+      value << "; from when commands were queued";
+    }
     if (device.clock.steps() > 0) {
       value << "; clocks stepped " << static_cast<std::int64_t>(device.clock.steps()) << " times";
     }
@@ -129,11 +190,26 @@ void tell_clock(SpoolPush& push, Device& device, std::int64_t now_ns, bool at_on
   push.fact(key.text(), value.text());
 }
 
-struct Times {
-  std::int64_t queued, start, end;
-};
+void tell_queue(Queue& queue, std::int64_t now_ns, bool at_once) {
+  Words key, value;
+  {
+    const Held held(queue.lock);
+    Waits& waits = queue.waits;
+    if (waits.commands == waits.told_commands) return;
+    if (!at_once && now_ns - waits.told_ns < kTellAfterNs) return;
+    waits.told_ns = now_ns;
+    waits.told_commands = waits.commands;
+    const auto count = static_cast<std::int64_t>(waits.commands);
+    key << "opencl queue " << std::int64_t{queue.number} << " waits";
+    value << count << " commands: from queued to submitted " << waits.queued_ns / count
+          << " ns on average, at most " << waits.longest_queued_ns << "; from submitted to started "
+          << waits.submitted_ns / count << " ns on average, at most " << waits.longest_submitted_ns;
+  }
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.fact(key.text(), value.text());
+}
 
-bool read_times(cl_event event, Times& times) {
+bool read_times(cl_event event, CommandTimes& times) {
   const auto read = [&](cl_profiling_info what, std::int64_t& to) {
     cl_ulong value = 0;
     const cl_int status =
@@ -142,16 +218,17 @@ bool read_times(cl_event event, Times& times) {
     return status == CL_SUCCESS;
   };
   return read(CL_PROFILING_COMMAND_QUEUED, times.queued) &&
+         read(CL_PROFILING_COMMAND_SUBMIT, times.submitted) &&
          read(CL_PROFILING_COMMAND_START, times.start) &&
          read(CL_PROFILING_COMMAND_END, times.end) && times.start <= times.end;
 }
 
 // A command without times: it failed, or the runtime does not know them.
-void put_mark(const Command& command, cl_int status) {
+void put_mark(const Command& command) {
   Words text;
   text << command.name;
-  if (status < 0) {
-    text << ": ended with status " << std::int64_t{status};
+  if (command.status < 0) {
+    text << ": ended with status " << std::int64_t{command.status};
   } else {
     text << ": ended, no times known";
   }
@@ -168,36 +245,9 @@ void put_mark(const Command& command, cl_int status) {
   push.add(event);
 }
 
-void put(const Command& command, cl_event handle) {
-  Times times{};
-  Queue& queue = *command.queue;
-  Device& device = *queue.device;
-  if (!queue.profiled || !read_times(handle, times)) {
-    put_mark(command, CL_COMPLETE);
-    return;
-  }
-  Event event = command.what;
-  {
-    const Held held(device.lock);
-    // A runtime may not know when a command was queued: 0 is no time.
-    if (!device.timer && times.queued > 0) {
-      device.clock.observe(command.before_ns, times.queued, command.after_ns);
-    }
-    event.start_ns = device.clock.to_host(times.start);
-    event.end_ns = device.clock.to_host(times.end);
-  }
-  SpoolPush push = SpoolPush::even_stopped();
-  if (!push) return;
-  event.name = push.string(command.name);
-  event.lane = put_lane(push, queue);
-  if (event.kind == Kind::kKernel) event.kernel.attributes = push.attributes(command.attributes);
-  if (event.kind == Kind::kSync) event.sync.on = event.lane;
-  push.add(event);
-  tell_clock(push, device, push.now(), false);
-}
-
-// Of an event that has ended: everything that is to be known. False while it has not.
-bool take(Command& command) {
+// Of a command that has ended: how, and its times, from which the clock learns. False while it has
+// not.
+bool settle(Command& command) {
   if (command.cancelled.load(std::memory_order_acquire)) return true;
   auto event = static_cast<cl_event>(command.event.load(std::memory_order_acquire));
   if (event == nullptr) return false;
@@ -207,13 +257,49 @@ bool take(Command& command) {
     status = CL_COMPLETE;
   }
   if (status > CL_COMPLETE) return false;
-  if (status < 0) {
-    put_mark(command, status);
-  } else {
-    put(command, event);
-  }
+  command.status = status;
+  Queue& queue = *command.queue;
+  CommandTimes& times = command.times;
+  command.timed = status == CL_COMPLETE && queue.profiled && read_times(event, times);
   next().clReleaseEvent(event);
+  if (!command.timed) return true;
+  {
+    const Held held(queue.lock);
+    queue.waits.add(times.submitted - times.queued, times.start - times.submitted);
+  }
+  Device& device = *queue.device;
+  // A runtime may not know when a command was queued: 0 is no time.
+  if (!device.timer && times.queued > 0) {
+    const Held held(device.lock);
+    const std::uint64_t steps = device.clock.steps();
+    device.clock.observe(command.before_ns, times.queued, command.after_ns);
+    if (device.clock.steps() != steps) device.host_clock = HostClock::kNone;
+  }
   return true;
+}
+
+void put(const Command& command) {
+  if (command.cancelled.load(std::memory_order_relaxed)) return;
+  if (!command.timed) {
+    put_mark(command);
+    return;
+  }
+  Queue& queue = *command.queue;
+  Device& device = *queue.device;
+  Event event = command.what;
+  {
+    const Held held(device.lock);
+    event.start_ns = device.clock.to_host(command.times.start);
+    event.end_ns = device.clock.to_host(command.times.end);
+  }
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  event.name = push.string(command.name);
+  event.lane = put_lane(push, queue);
+  if (event.kind == Kind::kKernel) event.kernel.attributes = push.attributes(command.attributes);
+  if (event.kind == Kind::kSync) event.sync.on = event.lane;
+  push.add(event);
+  tell_clock(push, device, push.now(), false);
 }
 
 void look_once(Queue& queue, bool all) {
@@ -226,17 +312,17 @@ void look_once(Queue& queue, bool all) {
     if (taken == nullptr) return;
     queue.looking_from_ns = taken->before_ns;
   }
-  Command *first = nullptr, *last = nullptr, *done = nullptr;
+  Command *first = nullptr, *last = nullptr, *done = nullptr, *done_last = nullptr;
   std::uint64_t ended = 0;
   bool stop = false;
   int seen = 0;
-  if (queue.device->timer) read_timers(*queue.device);
   while (taken != nullptr) {
     Command* command = taken;
-    if (!stop && take(*command)) {
+    if (!stop && settle(*command)) {
       taken = command->next;
-      command->next = done;
-      done = command;
+      command->next = nullptr;
+      (done_last == nullptr ? done : done_last->next) = command;
+      done_last = command;
       ++ended;
     } else if (stop) {
       break;
@@ -250,6 +336,12 @@ void look_once(Queue& queue, bool all) {
     }
     if (!all && ++seen >= kCommandsAtOnce) stop = true;
   }
+  // After all that they teach about the clock.
+  if (done != nullptr) {
+    identify_clock(*queue.device);
+    read_clocks(*queue.device);
+  }
+  for (const Command* command = done; command != nullptr; command = command->next) put(*command);
   // What was not looked at stays behind what was.
   (last == nullptr ? first : last->next) = taken;
   if (taken != nullptr) last = taken_last;
@@ -268,7 +360,9 @@ void look_once(Queue& queue, bool all) {
       queue.free = command;
     }
   }
-  if (ended > 0) trace::work_ends(ended);
+  if (ended == 0) return;
+  trace::work_ends(ended);
+  tell_queue(queue, SpoolPush::now(), false);
 }
 
 // What is under way ends after the oldest of it was enqueued, and what is not yet, later than now.
@@ -285,6 +379,18 @@ void hold() {
     g_state.held_ns.store(hold_ns, std::memory_order_relaxed);
     trace::hold_work(hold_ns);
   }
+}
+
+// Makes a record of a queue new, unless commands of it are under way.
+bool retire(Queue& queue) {
+  tell_queue(queue, 0, true);
+  const Held held(queue.lock);
+  if (queue.first != nullptr || queue.looking_from_ns != kNoTime) return false;
+  queue.has_properties = false;
+  queue.property_count = 0;
+  queue.since_looked = 0;
+  queue.waits = {};
+  return true;
 }
 
 }  // namespace
@@ -310,7 +416,7 @@ Device* device_of(const void* handle) noexcept {
                  : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? DeviceType::kAccelerator
                                                             : DeviceType::kUnknown;
   device->timer = next().clGetDeviceAndHostTimer != nullptr;
-  read_timers(*device);
+  read_clocks(*device);
   *known = device;
   return device;
 }
@@ -345,8 +451,13 @@ Queue* new_queue(const void* handle) noexcept {
   }
   Device* on = device_of(device);
   Context* in = context_of(context);
-  auto* queue = g_state.arena.make<Queue>();
-  if (on == nullptr || in == nullptr || queue == nullptr) return nullptr;
+  if (on == nullptr || in == nullptr) return nullptr;
+  // A handle that comes again is of a queue that is no more; all of its commands may have been
+  // seen.
+  Queue* queue = *known;
+  const bool again = queue != nullptr && retire(*queue);
+  if (!again) queue = g_state.arena.make<Queue>();
+  if (queue == nullptr) return nullptr;
   queue->looking_from_ns = kNoTime;
   queue->device = on;
   queue->context = in->number;
@@ -354,6 +465,7 @@ Queue* new_queue(const void* handle) noexcept {
   queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
   queue->profiled = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
   queue->asked_profiling = queue->profiled;
+  if (again) return queue;
   queue->next = g_state.all_queues.load(std::memory_order_relaxed);
   while (!g_state.all_queues.compare_exchange_weak(queue->next, queue, std::memory_order_release,
                                                    std::memory_order_relaxed)) {
@@ -464,6 +576,10 @@ bool holds(const void* event) noexcept {
 
 void finish() noexcept {
   look_at_all();
+  for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
+       queue = queue->next) {
+    tell_queue(*queue, SpoolPush::now(), true);
+  }
   SpoolPush push = SpoolPush::even_stopped();
   if (!push) return;
   g_state.devices.any([&](const void*, Device* device) {
@@ -479,7 +595,11 @@ void after_fork() noexcept {
     queue->lock.unlock();
     queue->looking.unlock();
     queue->first = queue->last = nullptr;
+    queue->waits = {};
     queue->device->lock.unlock();
+    queue->device->clock = {};
+    queue->device->host_clock = HostClock::kUnknown;
+    queue->device->told_ns = 0;
   }
   g_state.arena.after_fork();
   g_state.texts.after_fork();

@@ -6,6 +6,7 @@
 // the runtime's profiling information.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -23,6 +24,9 @@ namespace pasta::adapters::opencl {
 // The runtime, or the next layer; entries may be missing.
 const _cl_icd_dispatch& next() noexcept;
 
+// A clock of the system that a device may go by; runtimes for processors do.
+enum class HostClock : std::uint8_t { kUnknown, kRaw, kMonotonic, kBoot, kReal, kNone };
+
 struct Device {
   const void* handle;
   std::uint32_t ordinal;
@@ -33,6 +37,7 @@ struct Device {
   bool timer;  // the runtime can read its clock and the host's together
   Lock lock;   // of the rest
   Clock clock;
+  HostClock host_clock;  // that it turned out to count
   std::int64_t told_ns;
 };
 
@@ -41,7 +46,26 @@ struct Context {
   Device* device;        // the first
 };
 
+// How long the commands of a queue waited for it and for the device, by the device's clock.
+struct Waits {
+  std::uint64_t commands, told_commands;
+  std::int64_t queued_ns, longest_queued_ns, submitted_ns, longest_submitted_ns;
+  std::int64_t told_ns;
+  void add(std::int64_t queued, std::int64_t submitted) {
+    ++commands;
+    queued_ns += queued;
+    submitted_ns += submitted;
+    longest_queued_ns = std::max(longest_queued_ns, queued);
+    longest_submitted_ns = std::max(longest_submitted_ns, submitted);
+  }
+};
+
 struct Queue;
+
+// By the device's clock.
+struct CommandTimes {
+  std::int64_t queued, submitted, start, end;
+};
 
 struct Command {
   Command* next;
@@ -53,6 +77,10 @@ struct Command {
   Event what;                        // but for strings, lane and times
   std::string_view name;
   LaunchAttributes attributes;
+  // Once it has ended.
+  std::int32_t status;
+  bool timed;
+  CommandTimes times;
 };
 
 struct Queue {
@@ -70,7 +98,8 @@ struct Queue {
   std::atomic<std::int64_t> looked_ns;
   Lock looking;
   std::atomic<bool> again;
-  Lock lock;  // of the lists
+  Lock lock;  // of the rest
+  Waits waits;
   Command *first, *last, *free;
   std::int64_t looking_from_ns;  // of what is off the list to be looked at; else kNoTime
 };

@@ -114,12 +114,13 @@ class Run final : public Adapter {
   }
 
   Status keep() {
-    for (const Event& event : fresh_) links_->learn(event);
     if (!sorted_) {
+      for (const Event& event : fresh_) links_->learn(event);
       waiting_.insert(waiting_.end(), fresh_.begin(), fresh_.end());
     } else {
       for (const Event& event : fresh_) {
         if (event.untimed() || event.end_ns >= kept_from_ns_) {
+          links_->learn(event);
           PASTA_TRY(sorted_->add(event));
         } else {
           ++let_go_;
