@@ -51,7 +51,11 @@ class Segmenter {
         outside_cost_(static_cast<std::uint64_t>(
             std::llround(std::clamp(options.max_error, 0.0, 1.0) * double{kEdit}))),
         beam_(std::uint64_t{options.beam} * kEdit),
-        most_cells_(std::size_t{8} * options.beam + 8) {}
+        most_cells_(std::size_t{8} * options.beam + 8) {
+    for (std::uint32_t phase = 0; phase < size_; ++phase)
+      places_.push_back({pattern[phase], phase});
+    std::ranges::stable_sort(places_, {}, &Place::symbol);
+  }
 
   Segmentation run() {
     for (std::uint32_t phase = 0; phase < size_; ++phase) {
@@ -61,7 +65,6 @@ class Segmenter {
     for (row_ = 1; row_ <= string_.size(); ++row_) {
       advance(string_[row_ - 1]);
       leave_and_enter();
-      skip();
       prune();
       if (nodes_.size() > collect_at_) collect();
     }
@@ -70,6 +73,11 @@ class Segmenter {
   }
 
  private:
+  struct Place {
+    std::uint32_t symbol;
+    std::uint32_t phase;
+  };
+
   [[nodiscard]] Copy copy_of(const Cell& cell, std::uint32_t end) const {
     Copy copy{cell.begin, end, cell.first, cell.phase, {}};
     copy.edits = {cell.phase - cell.first - cell.substitutions - cell.deletions, cell.substitutions,
@@ -87,38 +95,101 @@ class Segmenter {
     return {.cost = cell.cost, .begin = row_, .node = add_node(copy_of(cell, row_), cell.node)};
   }
 
-  static void offer(std::vector<Cell>& cells, const Cell& cell) {
-    if (!cells.empty() && cells.back().phase == cell.phase) {
-      if (cell.cost < cells.back().cost) cells.back() = cell;
-    } else {
-      cells.push_back(cell);
-    }
-  }
-
-  // Every state reads one more symbol of the string, as an insertion or against the pattern's next.
+  // Every state reads one more symbol of the string: against the pattern's next, as an insertion,
+  // or after skipping to where the pattern has it. Where the next is that symbol, the others are
+  // never better: what is inserted or skipped then can be later. Nor is skipping before a
+  // substitution.
   void advance(std::uint32_t symbol) {
     next_.clear();
-    Cell last;
+    Cell last;  // that has read the whole pattern
     last.cost = kUnreachable;
+    const Cell* lead = nullptr;
     for (const Cell& cell : cells_) {
-      Cell stays = cell;
-      stays.cost += kEdit;
-      ++stays.insertions;
-      offer(next_, stays);
       Cell moves = cell;
       ++moves.phase;
       if (pattern_[cell.phase] != symbol) {
+        next_.push_back(cell);
+        next_.back().cost += kEdit;
+        ++next_.back().insertions;
         moves.cost += kEdit;
         ++moves.substitutions;
       }
-      if (moves.phase == size_) {
+      if (lead == nullptr || cell.cost < lead->cost) lead = &cell;
+      if (moves.phase < size_) {
+        next_.push_back(moves);
+      } else if (moves.cost < last.cost) {
         last = moves;
-      } else {
-        offer(next_, moves);
       }
     }
+    if (lead != nullptr) skip_to(symbol, *lead, last);
     std::swap(cells_, next_);
+    // Nearly in order already.
+    for (std::size_t i = 1; i < cells_.size(); ++i) {
+      for (std::size_t at = i; at > 0 && before(cells_[at], cells_[at - 1]); --at) {
+        std::swap(cells_[at], cells_[at - 1]);
+      }
+    }
+    const auto same = [](const Cell& a, const Cell& b) { return a.phase == b.phase; };
+    cells_.erase(std::unique(cells_.begin(), cells_.end(), same), cells_.end());
     if (last.cost < cost_at_start()) to_start(wrapped(last));
+  }
+
+  static bool before(const Cell& a, const Cell& b) {
+    return a.phase != b.phase ? a.phase < b.phase : a.cost < b.cost;
+  }
+
+  // Offers the cheapest way to each place where the pattern has the symbol, over its end into the
+  // next copy too.
+  void skip_to(std::uint32_t symbol, const Cell& lead, Cell& last) {
+    const std::uint64_t limit = lead.cost + beam_;
+    const bool matches = pattern_[lead.phase] == symbol;
+    const std::uint64_t lead_cost = lead.cost + (matches ? 0 : kEdit);
+    const Cell* over = &lead;  // from which the end is nearest
+    for (const Cell& cell : cells_) {
+      if (cell.cost + kEdit * (size_ - cell.phase) < over->cost + kEdit * (size_ - over->phase)) {
+        over = &cell;
+      }
+    }
+    const std::uint64_t over_cost = over->cost + kEdit * (size_ - over->phase);
+    const Cell* from = nullptr;
+    std::size_t next = 0;
+    const auto places = std::ranges::equal_range(places_, symbol, {}, &Place::symbol);
+    for (const Place& place : places) {
+      const auto cost_to = [&](const Cell& cell) {
+        return cell.cost + kEdit * (place.phase - cell.phase);
+      };
+      for (; next < cells_.size() && cells_[next].phase < place.phase; ++next) {
+        if (from == nullptr || cost_to(cells_[next]) < cost_to(*from)) from = &cells_[next];
+      }
+      const std::uint64_t direct = from == nullptr ? kUnreachable : cost_to(*from);
+      const std::uint64_t around = over_cost + kEdit * place.phase;
+      const std::uint64_t cost = std::min(direct, around);
+      if (cost > limit) continue;
+      // As far as the best one gets by as many edits.
+      const std::uint32_t phase = place.phase + 1;
+      const std::uint32_t reached = lead.phase + 1;
+      const std::uint32_t apart = phase > reached ? phase - reached : reached - phase;
+      if (cost >= lead_cost + kEdit * std::min(apart, size_ - apart)) continue;
+      Cell cell;
+      if (direct <= around) {
+        cell = *from;
+        cell.deletions += place.phase - from->phase;
+      } else {
+        Cell whole = *over;
+        whole.deletions += size_ - over->phase;
+        whole.phase = size_;
+        cell.begin = row_ - 1;
+        cell.node = add_node(copy_of(whole, row_ - 1), over->node);
+        cell.deletions = place.phase;
+      }
+      cell.cost = cost;
+      cell.phase = phase;
+      if (phase < size_) {
+        next_.push_back(cell);
+      } else if (cell.cost < last.cost) {
+        last = cell;
+      }
+    }
   }
 
   [[nodiscard]] std::uint64_t cost_at_start() const {
@@ -127,32 +198,6 @@ class Segmenter {
   void to_start(const Cell& cell) {
     if (cost_at_start() == kUnreachable) cells_.insert(cells_.begin(), Cell{});
     cells_.front() = cell;
-  }
-
-  // Skips symbols of the pattern, over its end into the next copy if that is news there.
-  void skip() {
-    const std::uint64_t limit = best() + beam_;
-    for (;;) {
-      next_.clear();
-      Cell skips;
-      skips.cost = kUnreachable;
-      const auto keep = [&](const Cell& cell) {
-        next_.push_back(cell);
-        skips = cell;
-        skips.cost += kEdit;
-        ++skips.phase;
-        ++skips.deletions;
-        if (skips.cost > limit) skips.cost = kUnreachable;
-      };
-      for (const Cell& cell : cells_) {
-        while (skips.cost != kUnreachable && skips.phase < cell.phase) keep(Cell(skips));
-        keep(skips.cost < cell.cost ? Cell(skips) : cell);
-      }
-      while (skips.cost != kUnreachable && skips.phase < size_) keep(Cell(skips));
-      std::swap(cells_, next_);
-      if (skips.cost >= cost_at_start()) return;
-      to_start(wrapped(skips));
-    }
   }
 
   void leave_and_enter() {
@@ -182,7 +227,26 @@ class Segmenter {
 
   void prune() {
     std::uint64_t limit = best() + beam_;
-    std::erase_if(cells_, [&](const Cell& cell) { return cell.cost > limit; });
+    // A state that another one reaches by as many edits, or is reached from so, is never better:
+    // what lies ahead is skipped to when a symbol asks for it, and what lies behind has to read
+    // what the other can insert.
+    std::uint64_t bound = kUnreachable;
+    std::uint32_t phase = 0;
+    const auto dominated = [&](const Cell& cell) {
+      const std::uint32_t apart = cell.phase > phase ? cell.phase - phase : phase - cell.phase;
+      const std::uint64_t reached = bound == kUnreachable ? bound : bound + kEdit * apart;
+      if (cell.cost >= reached) return true;
+      bound = cell.cost;
+      phase = cell.phase;
+      return cell.cost > limit;
+    };
+    std::erase_if(cells_, dominated);
+    bound = kUnreachable;
+    std::size_t kept = cells_.size();
+    for (std::size_t i = cells_.size(); i-- > 0;) {
+      if (!dominated(cells_[i])) cells_[--kept] = cells_[i];
+    }
+    cells_.erase(cells_.begin(), cells_.begin() + static_cast<std::ptrdiff_t>(kept));
     if (cells_.size() <= most_cells_ || row_ < kUndecided) return;
     costs_.clear();
     for (const Cell& cell : cells_) costs_.push_back(cell.cost);
@@ -255,7 +319,8 @@ class Segmenter {
   std::uint64_t beam_;
   std::size_t most_cells_;
   std::uint32_t row_ = 0;
-  std::vector<Cell> cells_;  // by phase
+  std::vector<Place> places_;  // of the pattern's symbols, by symbol, then ascending
+  std::vector<Cell> cells_;    // by phase
   std::vector<Cell> next_;
   Outside outside_;
   std::vector<Node> nodes_;

@@ -42,9 +42,10 @@ struct Segmentation {
 // Wraparound dynamic programming (Myers and Miller, "Approximate matching of regular expressions",
 // 1989; Fischer, Landau, Schmidt, Sellers, "Identifying periodic occurrences of a template with
 // applications to protein structure", 1992), of which only states within `beam` of the best are
-// kept. O(n beam) time, much less where the string follows the pattern; O(copies + beam) memory,
-// and for the first symbols O(pattern). The answer is the best one if that never falls behind by
-// `beam`.
+// kept, and of these only such as no other reaches by as
+// many edits. O(n beam) time, much less where the string follows the pattern; O(copies + beam)
+// memory, and for the first symbols O(pattern). The answer is the best one if that never falls
+// behind by `beam`.
 Segmentation segment(Symbols string, Symbols pattern, const SegmentOptions& options = {});
 
 }  // namespace pasta::mine

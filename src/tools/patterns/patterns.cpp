@@ -25,8 +25,6 @@ namespace {
 
 using patterns::Pattern;
 
-// A grammar takes some 70 bytes a launch while it is made; what repeats shows in as many.
-constexpr std::size_t kMostLaunches = std::size_t{1} << 21;
 constexpr std::uint32_t kLeastForGraph = 8;  // launches that a graph is worth making for
 
 // What makes two pieces of device work the same here: also their shapes, as in a captured graph.
@@ -87,7 +85,7 @@ struct Sequence {
   std::vector<FrameId> scopes;
   std::uint64_t left_out = 0;
 
-  explicit Sequence(Work& work) {
+  Sequence(Work& work, std::size_t most) {
     LaunchRecord record;
     std::uint64_t key = 0, signature = 0;
     std::size_t held = 0;
@@ -100,7 +98,7 @@ struct Sequence {
         times_ns.back() = add_saturated(times_ns.back(), took);
       } else {
         close();
-        if (symbols.size() == kMostLaunches) {
+        if (symbols.size() == most) {
           ++left_out;
           held = 0;
           continue;
@@ -221,18 +219,20 @@ Finding graph_finding(std::size_t graphs, std::optional<std::int64_t> saved,
   return finding;
 }
 
-Finding launches_left_out(std::int64_t left_out) {
+Finding launches_left_out(std::int64_t most, std::int64_t left_out) {
   Finding finding = info(std::string(kLaunchesLeftOut),
                          fmt::format("the first {} launches of each process are looked at; {} "
                                      "pieces of device work come later",
-                                     kMostLaunches, left_out));
-  finding.evidence = {{"left_out", left_out}};
+                                     most, left_out));
+  finding.evidence = {{"launches", most}, {"left_out", left_out}};
+  finding.advice = "--opt patterns.launches=0 looks at all, at some 70 bytes of memory a launch";
   return finding;
 }
 
 class Patterns : public Tool {
  public:
-  Patterns(std::size_t top, double least_share) : top_(top), least_share_(least_share) {}
+  Patterns(std::size_t top, double least_share, std::size_t most)
+      : top_(top), least_share_(least_share), most_(most) {}
 
   Status consume(std::span<const Event> events, const Context& context) override {
     const Dictionary& dictionary = context.dictionary();
@@ -283,7 +283,7 @@ class Patterns : public Tool {
     for (const auto& [label, of_process] : processes) {
       Work& work = *of_process;
       work.log.close();
-      const Sequence sequence(work);
+      const Sequence sequence(work, most_);
       left_out += sequence.left_out;
       const auto text = mine::Text::of(mine::Symbols(sequence.symbols));
       if (!text) return tl::unexpected<Error>(text.error());
@@ -329,7 +329,8 @@ class Patterns : public Tool {
           "no-patterns", work_.empty() ? std::string(kNoWork) : "no sequence of launches repeats"));
     }
     if (left_out > 0) {
-      report.parts.emplace_back(launches_left_out(static_cast<std::int64_t>(left_out)));
+      report.parts.emplace_back(
+          launches_left_out(static_cast<std::int64_t>(most_), static_cast<std::int64_t>(left_out)));
     }
     if (!graphs.rows.empty()) {
       report.parts.emplace_back(graph_finding(graphs.rows.size(), saved, calls_ns));
@@ -401,6 +402,7 @@ class Patterns : public Tool {
 
   std::size_t top_;
   double least_share_;
+  std::size_t most_;  // launches of a process that are looked at
   std::map<ProcessId, Work> work_;
   Memo<StringId, bool> launches_;
   bool several_ = false;
@@ -418,7 +420,7 @@ Result<Report> join(std::span<const RankReport> ranks) {
   for (Table* one : {&grammar, &table, &graphs}) {
     PASTA_TRY(add_rows_by_process(*one, working, false));
   }
-  std::int64_t left_out = 0, top = 0, sequences = 0, saved = 0;
+  std::int64_t left_out = 0, most = 0, top = 0, sequences = 0, saved = 0;
   std::int64_t rows_more = 0, graphs_more = 0;  // that were left out
   std::vector<std::pair<std::string, Tree>> trees;
   for (const RankReport& rank : working) {
@@ -436,7 +438,10 @@ Result<Report> join(std::span<const RankReport> ranks) {
       const auto number = [&](std::string_view name) {
         return evidence_of(*finding, name).value_or(0);
       };
-      if (finding->id == kLaunchesLeftOut) left_out += number("left_out");
+      if (finding->id == kLaunchesLeftOut) {
+        most = number("launches");
+        left_out += number("left_out");
+      }
       if (finding->id == "graph-candidates") {
         sequences += number("sequences");
         saved = add_saturated(saved, number("launch_saved"));
@@ -458,7 +463,7 @@ Result<Report> join(std::span<const RankReport> ranks) {
   if (table.rows.empty()) {
     report.parts.emplace_back(info("no-patterns", "no sequence of launches repeats"));
   }
-  if (left_out > 0) report.parts.emplace_back(launches_left_out(left_out));
+  if (left_out > 0) report.parts.emplace_back(launches_left_out(most, left_out));
   if (sequences > 0) {
     report.parts.emplace_back(graph_finding(static_cast<std::size_t>(sequences), saved, calls_ns));
   }
@@ -474,6 +479,8 @@ Result<Report> join(std::span<const RankReport> ranks) {
 
 constexpr OptionInfo kOptions[] = {
     {"top", "keep only the first N rows of each table; 0 keeps all", "40", {}},
+    // A grammar takes some 70 bytes a launch while it is made; what repeats shows in as many.
+    {"launches", "look at the first N launches of each process; 0 looks at all", "2097152", {}},
     {"min_share", "leave out patterns with a smaller share of the device time", "1%", {}},
 };
 
@@ -503,7 +510,15 @@ Result<std::unique_ptr<Tool>> make(const Options& options) {
         fmt::format("option patterns.min_share cannot be {}; give a share such as 1% or 0.01",
                     options.text("min_share")));
   }
-  return std::make_unique<Patterns>(static_cast<std::size_t>(*top), *least);
+  const auto most = options.integer("launches");
+  if (!most) return tl::unexpected<Error>(most.error());
+  if (*most < 0) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("option patterns.launches cannot be {}; give 0 or more", *most));
+  }
+  return std::make_unique<Patterns>(
+      static_cast<std::size_t>(*top), *least,
+      *most == 0 ? mine::Text::kMaxSize : static_cast<std::size_t>(*most));
 }
 
 }  // namespace
