@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "pasta/quality.h"
 
 namespace pasta::trace {
 namespace {
@@ -49,7 +50,8 @@ Result<SpoolKeeper> SpoolKeeper::open(const std::string& folder, Options options
 }
 
 SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
-  Whole whole{.events = lane.dropped};
+  // Ranges that are open in a file to which nothing more comes end with it.
+  Whole whole{.events = lane.dropped + lane.open.size()};
   std::uint64_t text_cells = 0;
   for (auto cells = folder_.read(lane); !cells.empty(); cells = folder_.read(lane)) {
     for (const Event& cell : cells) {
@@ -59,6 +61,13 @@ SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
         StringCell text;
         std::memcpy(&text, &cell, sizeof text);
         text_cells = (std::min(text.bytes, kMaxTextBytes) + kCellBytes - 1) / kCellBytes;
+      } else if (static_cast<CellKind>(cell.kind) == CellKind::kNote) {
+        NoteCell note;
+        std::memcpy(&note, &cell, sizeof note);
+        const auto reason = static_cast<Reason>(note.reason);
+        if (reason < Reason::kCount && reason_info(reason).severity == Severity::kDropped) {
+          whole.events += note.count;
+        }
       } else if (static_cast<unsigned>(cell.kind) < kKindCount) {
         ++whole.events;
         whole.last_ns = std::max(whole.last_ns, cell.end_ns);
@@ -69,14 +78,10 @@ SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
 }
 
 void SpoolKeeper::let_go(std::map<std::string, SpoolLane>::iterator lane, const Whole& whole) {
-  struct stat status {};
-  if (stat(lane->second.path.c_str(), &status) == 0) {
-    page().used_bytes.fetch_sub(static_cast<std::uint64_t>(status.st_size));
-  }
   page().let_go.fetch_add(whole.events);
   if (whole.last_ns >= page().kept_from_ns.load()) page().kept_from_ns.store(whole.last_ns + 1);
   whole_.erase(lane->first);
-  folder_.remove(lane);
+  page().used_bytes.fetch_sub(folder_.remove(lane));
 }
 
 // Those that ended earlier and have no files any more.
@@ -93,8 +98,7 @@ void SpoolKeeper::let_go_of_processes(std::int64_t oldest_ns) {
       continue;
     }
     page().let_go.fetch_add(process.dropped);
-    page().used_bytes.fetch_sub(kPageBytes);
-    folder_.remove(known);
+    page().used_bytes.fetch_sub(folder_.remove(known));
   }
 }
 

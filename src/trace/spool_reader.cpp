@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -90,6 +91,13 @@ std::string as_command(std::string_view arguments) {
 }
 
 std::string text_of(const char* text, std::size_t size) { return {text, strnlen(text, size)}; }
+
+// Gives its size.
+std::uint64_t remove_file(const std::string& path) {
+  struct stat status {};
+  const bool known = stat(path.c_str(), &status) == 0;
+  return unlink(path.c_str()) == 0 && known ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
 
 }  // namespace
 
@@ -245,14 +253,23 @@ Result<std::int64_t> SpoolFolder::refresh() {
   return now;
 }
 
-void SpoolFolder::remove(std::map<std::string, SpoolLane>::iterator lane) {
-  unlink(lane->second.path.c_str());
+std::uint64_t SpoolFolder::remove(std::map<std::string, SpoolLane>::iterator lane) {
+  const std::uint64_t bytes = remove_file(lane->second.path);
   lanes_.erase(lane);
+  return bytes;
 }
 
-void SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process) {
-  unlink(fmt::format("{}/{}{}", path_, process->first, kProcessEnding).c_str());
+std::uint64_t SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process) {
+  const std::string page = fmt::format("{}{}", process->first, kProcessEnding);
+  const std::string others = fmt::format("{}-", process->first);
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name == page || name.starts_with(others)) bytes += remove_file(entry.path().string());
+  }
   processes_.erase(process);
+  return bytes;
 }
 
 std::vector<Event> SpoolFolder::read(SpoolLane& lane) const {

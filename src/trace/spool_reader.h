@@ -101,9 +101,10 @@ class SpoolFolder {
   // The next cells of `lane`, up to what the last refresh saw; none at the end. Fewer than were
   // promised when the file is shorter: then `lane.committed` is what there is.
   std::vector<Event> read(SpoolLane& lane) const;
-  // Takes the files away: they are no longer there for anybody.
-  void remove(std::map<std::string, SpoolLane>::iterator lane);
-  void remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process);
+  // Take files away: they are no longer there for anybody. Give their bytes. Of a process all that
+  // it has.
+  std::uint64_t remove(std::map<std::string, SpoolLane>::iterator lane);
+  std::uint64_t remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process);
   // Files that are not what their names say, as of the last refresh.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }
 

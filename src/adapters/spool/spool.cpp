@@ -177,6 +177,10 @@ class Run final : public Adapter {
       lane_end_ns = std::max(lane_end_ns + run.epoch_ns, given_ns_);
       Event event;
       const auto keep_unfinished = [&] {
+        if (event.end_ns < kept_from_ns_) {
+          ++let_go_;
+          return;
+        }
         fresh_.push_back(event);
         problems_.add(Reason::kBeginWithoutEnd, [&] {
           return fmt::format("\"{}\" of process {}", dictionary_->text(event.name),
