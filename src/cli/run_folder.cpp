@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <new>
@@ -27,6 +28,24 @@ std::int64_t clock_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Of a program that goes on, the file is there as long as that has its end mapped: gives back what
+// it has written, and will not touch again.
+void free_space(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return;
+  std::uint64_t committed = 0;
+  if (pread(file, &committed, sizeof committed, offsetof(LanePage, committed)) ==
+      sizeof committed) {
+    const auto bytes = static_cast<off_t>(committed * kCellBytes / kPageBytes * kPageBytes);
+    // Where the file system cannot do it, it is given back when the program ends.
+    if (bytes > 0) {
+      static_cast<void>(
+          fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kLanePageBytes, bytes));
+    }
+  }
+  close(file);
 }
 
 RunPage* page_of(void* page) { return static_cast<RunPage*>(page); }
@@ -107,6 +126,9 @@ void RunFolder::ends(std::int32_t wait_status) {
 
 void RunFolder::remove() {
   std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+    if (entry.path().extension() == kLaneEnding) free_space(entry.path());
+  }
   std::filesystem::remove_all(path_, error);
 }
 

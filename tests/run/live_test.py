@@ -280,9 +280,9 @@ class OnATerminal(Watching):
         self.output = b""
         return process
 
-    def read_until(self, what, seconds=60):
+    def read_until(self, what, seconds=60, after=b""):
         end = time.monotonic() + seconds
-        while what not in self.output:
+        while what not in self.output.partition(after)[2] if after else what not in self.output:
             self.assertLess(time.monotonic(), end, self.output)
             ready, _, _ = select.select([self.terminal], [], [], 1)
             if not ready:
@@ -295,6 +295,14 @@ class OnATerminal(Watching):
                 self.assertIn(what, self.output)
                 return
             self.output += got
+
+    def ready(self):
+        """The process that says so, which is ended by the end of the test."""
+        self.read_until(b"ready ")
+        self.read_until(b"\n", after=b"ready ")
+        program = int(re.search(rb"ready (\d+)", self.output).group(1))
+        self.addCleanup(os.kill, program, signal.SIGKILL)
+        return program
 
     def read_all(self):
         try:
@@ -349,10 +357,7 @@ class OnATerminal(Watching):
 
     def test_interrupted_twice(self):
         process = self.start(ANNOTATE, "stubborn")
-        self.read_until(b"ready ")
-        self.read_until(b"\n")
-        program = int(re.search(rb"ready (\d+)", self.output).group(1))
-        self.addCleanup(os.kill, program, signal.SIGKILL)
+        program = self.ready()
         os.write(self.terminal, b"\x03")
         self.read_until(b"interrupted")
         os.write(self.terminal, b"\x03")
@@ -361,6 +366,16 @@ class OnATerminal(Watching):
         os.kill(program, 0)  # it goes on
         self.assertEqual([e[3] for e in events_of(self.text())], ["waiting"])
         self.assertEqual(self.table("processes")[0]["ended"], "still running")
+
+    def test_a_flight_recorder_of_what_hangs(self):
+        process = self.start(ANNOTATE, "stubborn", options=("--keep-last", "1h"))
+        self.ready()
+        os.write(self.terminal, b"\x03")
+        self.read_until(b"interrupted")
+        os.write(self.terminal, b"\x03")
+        self.read_until(b"the trace is t.pasta")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), 130)
+        self.assertEqual([e[3] for e in events_of(self.text())], ["waiting"])
 
     def test_interrupted_once(self):
         process = self.start(ANNOTATE, "wait")
