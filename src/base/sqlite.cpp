@@ -1,6 +1,7 @@
 #include "base/sqlite.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -119,19 +120,17 @@ struct Database::Impl {
   Statement::Scan* scan = nullptr;  // the one that runs
 };
 
-// A scan is `SELECT ... WHERE pasta_row(columns)`: SQLite calls the function for each row, and
-// gives back only those for which it is true, at which the scan pauses.
+// A scan is `SELECT pasta_row(furthest, columns)`: SQLite calls the function for each row.
 struct Statement::Scan {
   Statement& rows;
   const Take& take;
-  std::size_t left;
+  bool more = true;  // what the last `take` returned
 
   static void on_row(sqlite3_context* context, int, sqlite3_value** values) {
     Scan& scan = **static_cast<Scan**>(sqlite3_user_data(context));
     ++scan.rows.rows_;
     scan.rows.take_cells(values + 1);
-    const bool more = scan.take(scan.rows);
-    if (!more || --scan.left == 0) sqlite3_result_int(context, 1);
+    scan.more = scan.take(scan.rows);
   }
 };
 
@@ -203,11 +202,11 @@ Result<bool> Statement::step() {
 }
 
 Result<bool> Statement::each(std::size_t limit, const Take& take) {
-  if (limit == 0) return true;
   if (scan_ != nullptr) {
-    Scan scan{*this, take, limit};
+    Scan scan{*this, take};
     Scan* const outer = std::exchange(*scan_, &scan);
-    auto more = advance();
+    Result<bool> more = true;
+    for (; more && *more && scan.more && limit != 0; --limit) more = advance();
     *scan_ = outer;
     return more;
   }
@@ -267,6 +266,13 @@ std::string_view Row::text(int column) const {
 }
 
 // --- database
+
+std::optional<std::size_t> Table::place(std::string_view column) const {
+  const auto at = std::ranges::find_if(
+      columns, [&](const std::string& one) { return equal_names(one, column); });
+  if (at == columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - columns.begin());
+}
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Database::Database(Database&&) noexcept = default;
@@ -356,59 +362,75 @@ const Table* Database::table(std::string_view name) const {
 
 bool Database::has(std::string_view table_name, std::string_view column) const {
   const Table* const known = table(table_name);
-  return known != nullptr &&
-         std::any_of(known->columns.begin(), known->columns.end(),
-                     [&](const std::string& name) { return equal_names(name, column); });
+  return known != nullptr && known->place(column).has_value();
 }
+
+tl::unexpected<Error> Database::no_table(std::string_view name) const {
+  return fail(ErrorCode::kNotFound, fmt::format("{}: no table {}", path(), name));
+}
+
+namespace {
+
+// Those of a table that are asked for, as SQL.
+struct Columns {
+  Columns(const Table& table, std::span<const std::string_view> names) {
+    std::size_t furthest_place = 0;
+    for (const std::string_view name : names) {
+      const auto place = table.place(name);
+      present.push_back(place.has_value());
+      sql.push_back(place ? identifier(name) : "NULL");
+      if (!place || *place < furthest_place) continue;
+      furthest_place = *place;
+      furthest = sql.back();
+    }
+  }
+  std::vector<std::string> sql;
+  std::vector<bool> present;
+  std::string furthest = "NULL";
+};
+
+}  // namespace
 
 Result<Statement> Database::select(std::string_view table_name,
                                    std::span<const std::string_view> columns,
                                    std::string_view tail) const {
-  return prepare(table_name, columns, false, tail);
+  const Table* const known = table(table_name);
+  if (known == nullptr) return no_table(table_name);
+  const Columns chosen(*known, columns);
+  auto rows = prepare(fmt::format("SELECT {} FROM {} {}", fmt::join(chosen.sql, ", "),
+                                  identifier(known->name), tail),
+                      fmt::format("{}: table {}", path(), known->name));
+  if (rows) rows->present_ = chosen.present;
+  return rows;
 }
 
 Result<Statement> Database::scan(std::string_view table_name,
                                  std::span<const std::string_view> columns) const {
   const Table* const known = table(table_name);
-  // What a view's own clauses say of the order would be lost.
-  return prepare(table_name, columns, known != nullptr && !known->view, {});
+  if (known == nullptr) return no_table(table_name);
+  // A view may order its rows.
+  if (known->view) return select(table_name, columns);
+  const Columns chosen(*known, columns);
+  auto rows = scan(chosen.sql, chosen.furthest, identifier(known->name));
+  if (!rows) return rows;
+  rows->present_ = chosen.present;
+  rows->where_ = fmt::format("{}: table {}", path(), known->name);
+  return rows;
+}
+
+Result<Statement> Database::scan(std::span<const std::string> columns, std::string_view furthest,
+                                 std::string_view from) const {
+  auto rows = prepare(fmt::format("SELECT {}({}{}{}) FROM {}", kOnRow, furthest,
+                                  columns.empty() ? "" : ", ", fmt::join(columns, ", "), from),
+                      path());
+  if (!rows) return rows;
+  rows->present_.assign(columns.size(), true);
+  rows->cells_.resize(columns.size());
+  rows->scan_ = &impl_->scan;
+  return rows;
 }
 
 Result<Statement> Database::query(std::string_view sql) const { return prepare(sql, path()); }
-
-Result<Statement> Database::prepare(std::string_view table_name,
-                                    std::span<const std::string_view> columns, bool scan,
-                                    std::string_view tail) const {
-  const Table* const known = table(table_name);
-  if (known == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("{}: no table {}", path(), table_name));
-  }
-  std::string list;
-  std::string last = "NULL";
-  std::size_t last_at = 0;
-  std::vector<bool> present;
-  for (const std::string_view column : columns) {
-    const auto at = std::ranges::find_if(
-        known->columns, [&](const std::string& name) { return equal_names(name, column); });
-    present.push_back(at != known->columns.end());
-    list += fmt::format("{}{}", present.size() == 1 ? "" : ", ",
-                        present.back() ? identifier(column) : "NULL");
-    const auto place = static_cast<std::size_t>(at - known->columns.begin());
-    if (!present.back() || place < last_at) continue;
-    last = identifier(column);
-    last_at = place;
-  }
-  const std::string from = identifier(known->name);
-  auto rows =
-      prepare(scan ? fmt::format("SELECT 0 FROM {} WHERE {}({}, {})", from, kOnRow, last, list)
-                   : fmt::format("SELECT {} FROM {} {}", list, from, tail),
-              fmt::format("{}: table {}", path(), known->name));
-  if (!rows) return rows;
-  rows->present_ = std::move(present);
-  rows->cells_.resize(columns.size());
-  if (scan) rows->scan_ = &impl_->scan;
-  return rows;
-}
 
 Result<Statement> Database::prepare(std::string_view sql, std::string where) const {
   Statement statement;

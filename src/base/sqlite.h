@@ -98,6 +98,9 @@ struct Table {
   std::string name;
   bool view = false;
   std::vector<std::string> columns;
+  // Which it is of them, from 0. Names are compared as SQLite does, ignoring the case of ASCII
+  // letters.
+  [[nodiscard]] std::optional<std::size_t> place(std::string_view column) const;
 };
 
 // An open database. One thread at a time. Statements must not outlive it.
@@ -120,7 +123,7 @@ class Database {
   [[nodiscard]] const std::string& damage() const;
   // Tables and views, in the order of the schema, without SQLite's own.
   [[nodiscard]] std::span<const Table> tables() const;
-  // Names are compared as SQLite does, ignoring the case of ASCII letters. Null when not there.
+  // Null when not there; names as of Table::place().
   [[nodiscard]] const Table* table(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view table_name) const { return table(table_name) != nullptr; }
   [[nodiscard]] bool has(std::string_view table_name, std::string_view column) const;
@@ -131,10 +134,15 @@ class Database {
   // table that is not there.
   Result<Statement> select(std::string_view table_name, std::span<const std::string_view> columns,
                            std::string_view tail = {}) const;
-  // The same for a table that is read as a whole, by each(): the rows are handed over from within
-  // SQLite, which takes about two thirds of the time.
+  // The same for a table that is read as a whole, by each().
   Result<Statement> scan(std::string_view table_name,
                          std::span<const std::string_view> columns) const;
+  // The rows of `SELECT columns FROM from`, for each(), which are handed over from within SQLite:
+  // that takes about two thirds of the time. They are taken as they are found, so `from` must not
+  // order them, nor a column look at other rows. `furthest` is the column that lies last in the
+  // rows of the file: asked for first, it has SQLite find all of them in one go.
+  Result<Statement> scan(std::span<const std::string> columns, std::string_view furthest,
+                         std::string_view from) const;
   // Any one query. The text is the program's own, never a user's.
   Result<Statement> query(std::string_view sql) const;
 
@@ -143,8 +151,7 @@ class Database {
   explicit Database(std::unique_ptr<Impl> impl);
   static Result<Database> open(std::unique_ptr<Impl> impl);
   Result<Statement> prepare(std::string_view sql, std::string where) const;
-  Result<Statement> prepare(std::string_view table_name, std::span<const std::string_view> columns,
-                            bool scan, std::string_view tail) const;
+  tl::unexpected<Error> no_table(std::string_view name) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -47,12 +47,21 @@ Status DatabaseAdapter::step() {
 }
 
 void DatabaseAdapter::read(std::string_view table, std::string sql, Take take) {
-  queries_.push_back({std::string(table), std::move(sql), {}, std::move(take)});
+  queries_.push_back({std::string(table),
+                      [this, sql = std::move(sql)] { return database_.query(sql); },
+                      std::move(take)});
+}
+
+void DatabaseAdapter::read(std::string_view table, const Select& select, Take take) {
+  queries_.push_back({std::string(table), [select] { return select.rows(); }, std::move(take)});
 }
 
 void DatabaseAdapter::scan(std::string_view table, std::span<const std::string_view> columns,
                            Take take) {
-  queries_.push_back({std::string(table), {}, columns, std::move(take)});
+  queries_.push_back(
+      {std::string(table),
+       [this, table = std::string(table), columns] { return database_.scan(table, columns); },
+       std::move(take)});
 }
 
 Status DatabaseAdapter::read_now(std::string_view table, const std::string& sql, const Take& take) {
@@ -88,8 +97,7 @@ Status DatabaseAdapter::read_rows() {
   bool more = false;
   if (!rows_) {
     table_ = query.table;
-    auto rows =
-        query.sql.empty() ? database_.scan(query.table, query.columns) : database_.query(query.sql);
+    auto rows = query.open();
     if (rows) {
       rows_ = std::move(*rows);
       more = true;

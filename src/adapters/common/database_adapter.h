@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "adapters/common/select.h"
 #include "base/sqlite.h"
 #include "correlate/assembler.h"
 #include "pasta/adapter.h"
@@ -43,8 +44,8 @@ class DatabaseAdapter : public Adapter {
   // Has `take` called for each row, after prepare() and in the order of these calls. `table` is
   // for messages.
   void read(std::string_view table, std::string sql, Take take);
-  // The same for these columns of all rows as the table has them, which is quicker. `columns`
-  // outlives this object.
+  void read(std::string_view table, const Select& select, Take take);
+  // The same for these columns of a table. `columns` outlives this object.
   void scan(std::string_view table, std::span<const std::string_view> columns, Take take);
   // The same at once, for a small table.
   Status read_now(std::string_view table, const std::string& sql, const Take& take);
@@ -93,8 +94,7 @@ class DatabaseAdapter : public Adapter {
   enum class Step : std::uint8_t { kPrepare, kRows, kFinish, kEmit, kEnded };
   struct Query {
     std::string table;
-    std::string sql;  // empty: a scan of `columns`
-    std::span<const std::string_view> columns;
+    std::function<Result<base::sqlite::Statement>()> open;
     Take take;
   };
 

@@ -15,6 +15,7 @@ Select::Select(const base::sqlite::Database& database, std::string_view table,
   if (!database.has(table)) return;
   tables_.emplace_back(alias, table);
   from_ = fmt::format("{} AS {}", identifier(table), alias);
+  view_ = database.table(table)->view;
 }
 
 bool Select::has(std::string_view alias, std::string_view column) const {
@@ -38,13 +39,22 @@ bool Select::join(std::string_view table, std::string_view alias, std::initializ
     if (both(pair)) add(pair);
   }
   tables_.emplace_back(alias, table);
+  view_ |= database_.table(table)->view;
   from_ += fmt::format(" LEFT JOIN {} AS {} ON {}", identifier(table), alias, condition);
   return true;
 }
 
 int Select::column(std::string_view alias, std::string_view column) {
   if (!has(alias, column)) return kAbsent;
-  return expression(fmt::format("{}.{}", alias, identifier(column)));
+  const int number = expression(fmt::format("{}.{}", alias, identifier(column)));
+  if (alias == tables_.front().first) {
+    const std::size_t place = *database_.table(tables_.front().second)->place(column);
+    if (place >= furthest_place_) {
+      furthest_place_ = place;
+      furthest_ = columns_.back();
+    }
+  }
+  return number;
 }
 
 int Select::expression(std::string_view sql) {
@@ -57,6 +67,12 @@ std::string Select::sql(std::string_view tail) const {
       columns_.empty() ? "NULL" : fmt::format("{}", fmt::join(columns_, ", "));
   if (from_.empty()) return fmt::format("SELECT {} WHERE 0", columns);
   return fmt::format("SELECT {} FROM {} {}", columns, from_, tail);
+}
+
+Result<base::sqlite::Statement> Select::rows() const {
+  // A view may order its rows.
+  if (from_.empty() || view_) return database_.query(sql());
+  return database_.scan(columns_, furthest_, from_);
 }
 
 }  // namespace pasta::adapters::common

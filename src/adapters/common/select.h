@@ -1,6 +1,7 @@
 // Queries over tables whose columns differ from one version of a profiler to the next.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -36,12 +37,17 @@ class Select {
 
   // `tail`: what follows the tables ("WHERE ...", "ORDER BY ...").
   [[nodiscard]] std::string sql(std::string_view tail = {}) const;
+  // The rows, for Statement::each(). No expression may look at other rows of the tables.
+  Result<base::sqlite::Statement> rows() const;
 
  private:
   const base::sqlite::Database& database_;
   std::vector<std::pair<std::string, std::string>> tables_;  // alias, name; only those there are
   std::string from_;
   std::vector<std::string> columns_;
+  std::string furthest_ = "NULL";  // of the columns of the first table, as they lie in it
+  std::size_t furthest_place_ = 0;
+  bool view_ = false;  // one of the tables is
 };
 
 }  // namespace pasta::adapters::common

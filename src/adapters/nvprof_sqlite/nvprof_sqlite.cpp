@@ -299,7 +299,7 @@ void NvprofSqlite::read_calls(std::string_view kind, Api api) {
             end = select.column("A", "end"), pid = select.column("A", "processId"),
             tid = select.column("A", "threadId"), link = select.column("A", "correlationId"),
             status = select.column("A", "returnValue");
-  read(table(kind), select.sql(),
+  read(table(kind), select,
        [=, this, names = std::unordered_map<std::int64_t, StringId>()]() mutable {
          Event event{};
          event.kind = Kind::kApi;
@@ -332,7 +332,7 @@ void NvprofSqlite::read_kernels(std::string_view kind) {
             static_shared = select.column("W", "staticSharedMemory"),
             dynamic_shared = select.column("W", "dynamicSharedMemory"),
             local = select.column("W", "localMemoryPerThread");
-  read(table(kind), select.sql(), [=, this]() {
+  read(table(kind), select, [=, this]() {
     Event event{};
     event.kind = Kind::kKernel;
     event.name = strings_->get(integer(name, "name").value_or(0));
@@ -357,7 +357,7 @@ void NvprofSqlite::read_copies(std::string_view kind) {
   const int way = select.column("W", "copyKind"), bytes = select.column("W", "bytes"),
             from = select.column("W", "srcDeviceId"), to = select.column("W", "dstDeviceId"),
             from_kind = select.column("W", "srcKind"), to_kind = select.column("W", "dstKind");
-  read(table(kind), select.sql(), [=, this]() {
+  read(table(kind), select, [=, this]() {
     Event event{};
     event.kind = Kind::kCopy;
     CopyDirection direction = copy_direction(integer(way, "copyKind").value_or(0));
@@ -378,7 +378,7 @@ void NvprofSqlite::read_fills() {
   Select select(database(), table("MEMSET"), "W");
   const WorkColumns work = work_columns(select);
   const int bytes = select.column("W", "bytes"), value = select.column("W", "value");
-  read(table("MEMSET"), select.sql(), [=, this]() {
+  read(table("MEMSET"), select, [=, this]() {
     Event event{};
     event.kind = Kind::kFill;
     event.name = text("Memset");
@@ -405,7 +405,7 @@ void NvprofSqlite::read_syncs() {
   WorkColumns work = work_columns(select);
   work.device = select.column("C", "deviceId");
   const int type = select.column("W", "type"), event_id = select.column("W", "cudaEventId");
-  read(table("SYNCHRONIZATION"), select.sql(), [=, this]() {
+  read(table("SYNCHRONIZATION"), select, [=, this]() {
     const std::int64_t kind = integer(type, "type").value_or(0);
     const Wait& wait = kWaits[kind > 0 && kind < 5 ? static_cast<std::size_t>(kind) : 0];
     Event event{};
@@ -427,7 +427,7 @@ void NvprofSqlite::read_unified_memory() {
             start = select.column("U", "start"), end = select.column("U", "end"),
             from = select.column("U", "srcId"), to = select.column("U", "dstId"),
             pid = select.column("U", "processId"), address = select.column("U", "address");
-  read(table("UNIFIED_MEMORY_COUNTER"), select.sql(), [=, this]() {
+  read(table("UNIFIED_MEMORY_COUNTER"), select, [=, this]() {
     const std::int64_t what = integer(kind, "counterKind").value_or(0);
     const ProcessId of = process(integer(pid, "processId"));
     const std::int64_t source = integer(from, "srcId").value_or(0);
@@ -467,7 +467,7 @@ void NvprofSqlite::read_memory() {
             bytes = select.column("M", "bytes"), start = select.column("M", "start"),
             end = select.column("M", "end"), pid = select.column("M", "processId"),
             on = select.column("M", "deviceId");
-  read(table("MEMORY"), select.sql(), [=, this]() -> Status {
+  read(table("MEMORY"), select, [=, this]() -> Status {
     Event event{};
     event.kind = Kind::kAlloc;
     event.name = text("memory");
@@ -530,7 +530,7 @@ void NvprofSqlite::read_overheads() {
   Select select(database(), table("OVERHEAD"), "O");
   const int kind = select.column("O", "overheadKind"), object = select.column("O", "objectId"),
             start = select.column("O", "start"), end = select.column("O", "end");
-  read(table("OVERHEAD"), select.sql(), [=, this]() {
+  read(table("OVERHEAD"), select, [=, this]() {
     Event event{};
     event.kind = Kind::kScope;
     event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);

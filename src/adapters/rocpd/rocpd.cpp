@@ -537,7 +537,7 @@ void Rocpd::read_regions(Group& group) {
   const int name = select.column("R", "name_id"), category_id = select.column("E", "category_id"),
             stack = select.column("E", "stack_id"),
             message = select.expression(mark_text(select, "E"));
-  read(table, select.sql(), [=, this, &group]() {
+  read(table, select, [=, this, &group]() {
     const Place at = place(group, where);
     const Category what = category(group, integer(category_id, "category_id"));
     Event event{};
@@ -579,7 +579,7 @@ void Rocpd::read_kernels(Group& group) {
     grid[i] = select.column("K", fmt::format("grid_size_{}", "xyz"[i]));
     work_group[i] = select.column("K", fmt::format("workgroup_size_{}", "xyz"[i]));
   }
-  read(table, select.sql(), [=, this, &group]() {
+  read(table, select, [=, this, &group]() {
     const Place at = place(group, where);
     Event event{};
     event.kind = Kind::kKernel;
@@ -626,7 +626,7 @@ void Rocpd::read_copies(Group& group) {
             to_address = select.column("M", "dst_address"),
             from_address = select.column("M", "src_address"),
             stack = select.column("E", "stack_id");
-  read(table, select.sql(), [=, this, &group]() {
+  read(table, select, [=, this, &group]() {
     const Place at = place(group, where);
     const auto target_id = integer(to, "dst_agent_id"), source_id = integer(from, "src_agent_id");
     const Agent target = known_agent(group, at.guid, target_id);
@@ -720,7 +720,7 @@ void Rocpd::read_samples(Group& group) {
             category_id = select.column("E", "category_id"),
             message = select.expression(mark_text(select, "E")),
             counter = select.column("P", "pmc_id"), value = select.column("P", "value");
-  read(table, select.sql(), [=, this, &group]() {
+  read(table, select, [=, this, &group]() {
     const Place at = place(group, where);
     Event event{};
     event.lane = thread_lane(group, at);

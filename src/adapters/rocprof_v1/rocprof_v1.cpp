@@ -118,7 +118,7 @@ void RocprofV1::read_calls(std::string_view table, ApiDomain domain) {
             called = select.column("A", "Name"), index = select.column("A", "Index");
   // Calls into HSA are numbered apart from HIP's, whose numbers the operations bear.
   const bool linked = domain == ApiDomain::kRuntime || !database().has("HIP");
-  read(table, select.sql(), [=, this]() {
+  read(table, select, [=, this]() {
     Event event{};
     event.kind = Kind::kApi;
     event.detail = static_cast<std::uint16_t>(domain);
@@ -136,7 +136,7 @@ void RocprofV1::read_marks() {
   const int start = select.column("A", "BeginNs"), end = select.column("A", "EndNs"),
             pid = select.column("A", "pid"), tid = select.column("A", "tid"),
             said = select.column("A", "Name"), lane = select.column("A", "__lane");
-  read("rocTX", select.sql(), [=, this]() {
+  read("rocTX", select, [=, this]() {
     Event event{};
     event.kind = Kind::kScope;
     event.detail = static_cast<std::uint16_t>(ScopeDomain::kAnnotation);
@@ -166,7 +166,7 @@ void RocprofV1::read_operations(std::string_view table) {
             queue = select.column("O", "queue-id"), stream = select.column("O", "stream-id"),
             arguments = select.column("H", "args"), id = select.expression("O.rowid");
   const bool kernels = table == "OPS";
-  read(table, select.sql(), [=, this, last = std::optional<std::int64_t>()]() mutable {
+  read(table, select, [=, this, last = std::optional<std::int64_t>()]() mutable {
     // A call that is in HIP twice would have its operation twice.
     const auto row_id = plain_integer(id);
     if (row_id && row_id == last) return Status{};
@@ -223,7 +223,7 @@ void RocprofV1::read_kernels() {
       counters.push_back({select.column("K", column), dictionary().string(column)});
     }
   }
-  read("KERN", select.sql(), [=, this]() -> Status {
+  read("KERN", select, [=, this]() -> Status {
     Event event{};
     event.kind = Kind::kKernel;
     event.name = name(text_of(called));

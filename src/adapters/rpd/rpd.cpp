@@ -225,7 +225,7 @@ void Rpd::read_calls(std::string_view table) {
                             : fmt::format("CASE WHEN A.apiName_id {} THEN (SELECT U.string FROM {} "
                                           "AS U WHERE U.id = A.args_id) END",
                                           one_of(markers_), unique_strings()));
-  read(table, select.sql(), [=, this]() {
+  read(table, select, [=, this]() {
     const StringId called = strings_->get(integer(name, "apiName_id").value_or(0));
     std::string_view in_domain;
     if (const auto number = integer(domain, "domain_id")) {
@@ -368,7 +368,7 @@ void Rpd::read_ops() {
                                      select.column(copy, "height"), select.column(copy, "kind"),
                                      select.column(copy, "dst")};
   select.column(copy, "src");
-  read("rocpd_op", select.sql(), [=, this]() {
+  read("rocpd_op", select, [=, this]() {
     // An operation that several calls claim comes once for each; the first keeps it.
     const auto id = integer(op.id, "id");
     if (id && id == last_op_) return Status{};
@@ -424,7 +424,7 @@ void Rpd::read_counters() {
   if (!select.join("rocpd_op", "O", {{"N", "op_id", "id"}})) return;
   const OpColumns op = op_columns(select);
   const int name = select.column("N", "name_id"), value = select.column("N", "value");
-  read("rocpd_counter", select.sql(), [=, this]() {
+  read("rocpd_counter", select, [=, this]() {
     const StringId type = strings_->get(integer(op.type, "opType_id").value_or(0));
     const OpPlace place = place_op(op, dictionary().text(type));
     Event event{};
