@@ -130,8 +130,8 @@ Status Session::Impl::start() {
 
   direct = adapters.size() == 1 && !adapters[0].adapter->info().live;
   for (std::size_t i = 0; i < adapters.size(); ++i) make_source(i);
-  for (std::size_t i = 0; i < adapters.size(); ++i) {
-    PASTA_TRY(adapters[i].adapter->start(plan, *sources[adapters[i].sources[0]].sink));
+  for (const Given& given : adapters) {
+    PASTA_TRY(given.adapter->start(plan, *sources[given.sources[0]].sink));
   }
   return {};
 }
@@ -222,10 +222,9 @@ Result<bool> Session::Impl::pump_adapter(std::size_t index) {
 
 Result<bool> Session::Impl::pump_merge() {
   if (!prepared) {
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      const session::SourceSink& sink = *sources[i].sink;
-      if (sink.described() || sink.ended()) continue;
-      auto more = pump_adapter(sources[i].adapter);
+    for (const Source& source : sources) {
+      if (source.sink->described() || source.sink->ended()) continue;
+      auto more = pump_adapter(source.adapter);
       return more ? Result<bool>(true) : more;
     }
     refused = prepare();
@@ -345,10 +344,10 @@ Result<Document> Session::Impl::finish() {
 
 std::vector<Problems> Session::Impl::all_problems() const {
   std::vector<Problems> all;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
+  for (const Source& source : sources) {
     Problems& problems = all.emplace_back();
-    problems = sources[i].sink->problems();
-    for (const Problems* more : {&sources[i].quality->problems(), &sources[i].here}) {
+    problems = source.sink->problems();
+    for (const Problems* more : {&source.quality->problems(), &source.here}) {
       for (const Problem& problem : more->list()) {
         problems.add(problem.reason, problem.count, problem.first);
       }
