@@ -93,8 +93,9 @@ Result<std::unique_ptr<Adapter>> adapters::read_run(const std::string& folder, s
 
 Result<std::unique_ptr<Adapter>> adapters::follow_run(const std::string& folder, std::string path,
                                                       std::string format,
-                                                      const std::atomic<bool>& over) {
-  return spool::follow(folder, std::move(path), std::move(format), over);
+                                                      const std::atomic<bool>& over,
+                                                      KindSet provides) {
+  return spool::follow(folder, std::move(path), std::move(format), over, provides);
 }
 
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {

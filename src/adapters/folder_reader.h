@@ -26,8 +26,9 @@ const FolderReader* folder_reader(const std::string& folder);
 Result<std::unique_ptr<Adapter>> read_run(const std::string& folder, std::string path,
                                           std::string format);
 // Follows the run that writes into `folder` until `over` is set. Reports call it `path`, of format
-// `format`.
+// `format`. `provides`: what can be seen of the program, by how it is run.
 Result<std::unique_ptr<Adapter>> follow_run(const std::string& folder, std::string path,
-                                            std::string format, const std::atomic<bool>& over);
+                                            std::string format, const std::atomic<bool>& over,
+                                            KindSet provides);
 
 }  // namespace pasta::adapters

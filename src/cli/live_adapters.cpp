@@ -58,12 +58,70 @@ Found opencl() {
   return opencl_runtime();
 }
 
+// Oclgrind as it is installed: beside its program.
+std::optional<std::string> oclgrind_runtime() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::string_view path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  while (!path.empty()) {
+    const std::string_view folder = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(folder.size() + 1, path.size()));
+    const fs::path program = fs::canonical(fs::path(folder) / "oclgrind", error);
+    if (error) continue;
+    const fs::path runtime =
+        program.parent_path().parent_path() / "lib" / "oclgrind" / "liboclgrind-rt-icd.so";
+    if (fs::exists(runtime, error)) return runtime.string();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> oclgrind_plugin() {
+  const auto collector = find_collector();
+  std::error_code error;
+  if (!collector) return std::nullopt;
+  const auto plugin = std::filesystem::path(*collector).parent_path() / "libpastaoclgrind.so";
+  return std::filesystem::exists(plugin, error) ? std::optional(plugin.string()) : std::nullopt;
+}
+
+Found oclgrind() {
+  if (!oclgrind_runtime()) {
+    return {Found::State::kMissing, "the simulator Oclgrind is not installed",
+            "install Oclgrind (Debian: apt-get install oclgrind)"};
+  }
+  if (!oclgrind_plugin()) {
+    return {Found::State::kMissing, "pastaprof was built without the headers of Oclgrind",
+            "run scripts/setup and build again"};
+  }
+  return {.detail = "only by name (--adapter oclgrind): programs run in the simulator"};
+}
+
+Status add_oclgrind(WatchEnvironment& environment) {
+  const auto runtime = oclgrind_runtime();
+  const auto plugin = oclgrind_plugin();
+  if (!runtime || !plugin) {
+    const Found found = oclgrind();
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("--adapter oclgrind: {}; {}", found.detail, found.remedy));
+  }
+  // One loader takes the file from here, the other from there.
+  environment.variables.emplace_back("OCL_ICD_VENDORS", *runtime);
+  environment.variables.emplace_back("OCL_ICD_FILENAMES", *runtime);
+  const char* others = std::getenv("OCLGRIND_PLUGINS");
+  environment.variables.emplace_back(
+      "OCLGRIND_PLUGINS",
+      others == nullptr || *others == '\0' ? *plugin : fmt::format("{}:{}", others, *plugin));
+  environment.provides = KindSet::all();
+  return {};
+}
+
 constexpr std::array kLiveAdapters = {
     LiveAdapter{"annotations", "what programs say by pasta.h", nullptr, false, annotations},
     LiveAdapter{"nvtx", "ranges and marks of NVTX", kNvtxVariable, false, nvtx},
     LiveAdapter{"cupti", "CUDA: kernels, copies, memory, waits and calls", "CUDA_INJECTION64_PATH",
                 false, check_cuda},
     LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
+    LiveAdapter{"oclgrind", "memory accesses of OpenCL kernels, in a simulator", nullptr, false,
+                oclgrind},
 };
 
 // The value that `variable` is to have; none when it is taken.
@@ -119,6 +177,9 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
                                             adapter.name, adapter.variable,
                                             std::getenv(adapter.variable)));
     }
+  }
+  if (std::find(names.begin(), names.end(), "oclgrind") != names.end()) {
+    PASTA_TRY(add_oclgrind(result));
   }
   return result;
 }

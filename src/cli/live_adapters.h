@@ -1,5 +1,7 @@
 // The adapters that `run` can put into a program. All live in the collector, one library with an
 // entry point for each vendor's runtime; a variable of the environment makes that runtime load it.
+// But for Oclgrind's, which is a simulator: it is what the program runs under, so only when it is
+// asked for by name, and it needs the C++ runtime, so in a library of its own.
 #pragma once
 
 #include <optional>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "cli/check.h"
+#include "pasta/event.h"
 #include "pasta/result.h"
 
 namespace pasta::cli {
@@ -37,9 +40,11 @@ std::optional<std::string> find_collector();
 // Variables for the environment of a program that is to be watched.
 struct WatchEnvironment {
   std::vector<std::pair<std::string, std::string>> variables;
-  std::vector<std::string> warnings;  // adapters that stay out, and why
+  std::vector<std::string> warnings;                           // adapters that stay out, and why
+  KindSet provides = KindSet::all() - KindSet(Kind::kDevice);  // the most that can be seen
 };
-// `names` are of adapters, or only "auto"; kUsage for one that there is not.
+// `names` are of adapters, or only "auto"; kUsage for one that there is not, kUnsupported for a
+// simulator that is not here.
 Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
                                            const std::string& collector);
 

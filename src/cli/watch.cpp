@@ -57,7 +57,8 @@ Status Watch::set_up() {
   if (!writer) return tl::unexpected(std::move(writer).error());
   writer_ = std::move(*writer);
   if (!keeps_newest()) {
-    return begin_session(adapters::follow_run(folder_->path(), plan_.output, "pasta", over_));
+    return begin_session(
+        adapters::follow_run(folder_->path(), plan_.output, "pasta", over_, environment->provides));
   }
   trace::SpoolKeeper::Options options;
   if (plan_.keep_time) options.keep_ns = plan_.keep_time->count();
@@ -67,7 +68,8 @@ Status Watch::set_up() {
   keeper_.emplace(std::move(*keeper));
   if (view_) {
     // The trace is made at the end, of what has been kept; who watches sees everything.
-    auto adapter = adapters::follow_run(folder_->path(), plan_.output, "pasta", over_);
+    auto adapter =
+        adapters::follow_run(folder_->path(), plan_.output, "pasta", over_, environment->provides);
     if (!adapter) return tl::unexpected(std::move(adapter).error());
     view_session_.emplace();
     view_session_->add(std::move(*adapter));

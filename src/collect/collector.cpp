@@ -13,6 +13,7 @@
 #include "adapters/opencl/layer.h"
 #endif
 #include "pasta/pasta.h"
+#include "trace/device_result.h"
 #include "trace/job_rank.h"
 #include "trace/spool_writer.h"
 
@@ -101,6 +102,23 @@ extern "C" {
 
 __attribute__((visibility("default"))) const pasta_collector* pasta_collector_v1() {
   return pasta::collect::join() ? &pasta::collect::kCollector : nullptr;
+}
+
+__attribute__((visibility("default"))) void pasta_push_device_result_v1(
+    const pasta::trace::DeviceResult* result) {
+  using pasta::trace::SpoolPush;
+  SpoolPush push;
+  if (!push || result == nullptr || result->size < sizeof *result) return;
+  pasta::Event event{};
+  event.kind = pasta::Kind::kDevice;
+  event.name = push.string({result->kernel, result->kernel_bytes});
+  event.lane = push.lane();
+  event.scope = push.scope();
+  event.device.format = push.string({result->format, result->format_bytes});
+  event.device.launch = result->launch;
+  event.start_ns = result->start_ns;
+  event.end_ns = SpoolPush::now();
+  push.add(event, {static_cast<const char*>(result->blob), result->blob_bytes});
 }
 
 // What ends a process without running its handlers.

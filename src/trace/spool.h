@@ -160,6 +160,7 @@ enum class CellKind : std::uint8_t {
   kAttributes = 0x84,  // AttributesCell
   kFact = 0x85,        // FactCell
   kNote = 0x86,        // NoteCell
+  kBlob = 0x87,        // as kString; of the kDevice event that is committed with it
   kPad = 0xff,         // nothing; up to the end of a mapping
 };
 

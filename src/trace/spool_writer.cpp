@@ -30,7 +30,7 @@ constexpr std::uint32_t kFrameSlots = 256;
 constexpr std::size_t cells_of(std::uint32_t text_bytes) {
   return 1 + (text_bytes + kCellBytes - 1) / kCellBytes;
 }
-static_assert(cells_of(kMaxTextBytes) * kCellBytes < kFirstMapping - kLanePageBytes);
+static_assert((cells_of(kMaxTextBytes) + 1) * kCellBytes < kFirstMapping - kLanePageBytes);
 
 // 128 bits, so that two texts never share one: a name cannot be wrong.
 struct Hash {
@@ -119,6 +119,7 @@ struct SpoolThread {
   std::uint32_t failures = 0;  // to make a file, or to make it longer
 
   std::uint32_t strings = 0, frames = 0, lanes = 0, devices = 0, attributes = 0;
+  std::uint32_t blobs = 0;
   std::uint32_t lane = 0;
   Slot string_slots[kStringSlots];
   Slot frame_slots[kFrameSlots];
@@ -299,6 +300,7 @@ bool make_file(SpoolThread& thread) {
   thread.worn = false;
   thread.failures = 0;
   thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
+  thread.blobs = 0;
   thread.lane = 0;
   std::memset(static_cast<void*>(thread.string_slots), 0, sizeof thread.string_slots);
   std::memset(static_cast<void*>(thread.frame_slots), 0, sizeof thread.frame_slots);
@@ -1006,6 +1008,24 @@ void SpoolPush::add(const Event& event) noexcept {
   }
   *to = event;
   commit(*thread_, 1);
+}
+
+void SpoolPush::add(Event event, std::string_view blob) noexcept {
+  const std::size_t cells = cells_of(static_cast<std::uint32_t>(blob.size()));
+  Event* to = blob.size() > kMaxTextBytes ? nullptr : room(*thread_, cells + 1);
+  if (to == nullptr) {
+    count_dropped(thread_);
+    return;
+  }
+  StringCell cell{};
+  cell.kind = CellKind::kBlob;
+  cell.id = ++thread_->blobs;
+  cell.bytes = static_cast<std::uint32_t>(blob.size());
+  std::memcpy(static_cast<void*>(to), &cell, sizeof cell);
+  if (!blob.empty()) std::memcpy(static_cast<void*>(to + 1), blob.data(), blob.size());
+  event.device.blob = {cell.id};
+  to[cells] = event;
+  commit(*thread_, cells + 1);
 }
 
 void SpoolPush::hold(std::int64_t ns) noexcept {

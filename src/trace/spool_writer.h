@@ -112,6 +112,8 @@ class SpoolPush {
   AttributesId attributes(const LaunchAttributes& attributes) noexcept;
 
   void add(const Event& event) noexcept;
+  // Of kind kDevice, with its bytes: at most spool::kMaxTextBytes, more is dropped and counted.
+  void add(Event event, std::string_view blob) noexcept;
   void hold(std::int64_t ns) noexcept;
   // Events that a vendor has dropped, of which nothing else is known.
   void lost(std::uint64_t count) noexcept;

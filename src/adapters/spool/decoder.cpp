@@ -44,7 +44,8 @@ Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::uint64_t image,
       path_(std::move(path)),
       last_end_ns_(kNoTime) {}
 
-void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, Problems& problems) {
+void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, Blobs& blobs,
+                     Problems& problems) {
   for (const Event& cell : cells) {
     const std::uint64_t at = at_++;
     if (in_text_) {
@@ -52,13 +53,22 @@ void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, P
       text_.append(reinterpret_cast<const char*>(&cell), take);
       if (text_.size() < text_bytes_) continue;
       in_text_ = false;
-      strings_.push_back(dictionary_->string(text_));
+      if (is_blob_) {
+        blob_ = std::move(text_);
+      } else {
+        strings_.push_back(dictionary_->string(text_));
+      }
       continue;
     }
     bool understood = false;
     if (static_cast<unsigned>(cell.kind) < kKindCount) {
       Event copy = cell;
       understood = event(copy);
+      if (understood && copy.kind == Kind::kDevice) {
+        copy.device.blob = {++blobs.last};
+        blobs.kept[blobs.last] = std::move(blob_);
+        blob_.clear();
+      }
       if (understood) {
         events.push_back(copy);
         last_ = copy;
@@ -83,7 +93,18 @@ bool Decoder::define(const Event& cell, Problems& problems) {
       text_.clear();
       text_bytes_ = text.bytes;
       in_text_ = text.bytes > 0;
+      is_blob_ = false;
       if (!in_text_) strings_.push_back({});
+      return true;
+    }
+    case CellKind::kBlob: {
+      const auto blob = as<StringCell>(cell);
+      if (blob.id != blob_number_ + 1 || blob.bytes > kMaxTextBytes) return false;
+      ++blob_number_;
+      text_.clear();
+      blob_.clear();
+      text_bytes_ = blob.bytes;
+      in_text_ = is_blob_ = blob.bytes > 0;
       return true;
     }
     case CellKind::kFrame: {
@@ -199,7 +220,8 @@ bool Decoder::payload(Event& event) const {
     case Kind::kGap:
       return true;
     case Kind::kDevice:
-      return false;  // a spool holds no blobs
+      return event.device.blob.value == blob_number_ && blob_number_ > 0 &&
+             map(strings_, event.device.format);
   }
   return false;
 }

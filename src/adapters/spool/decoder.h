@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "pasta/dictionary.h"
@@ -13,6 +14,12 @@
 #include "trace/spool_reader.h"
 
 namespace pasta::adapters::spool {
+
+// Bytes of kDevice events, until they are given on.
+struct Blobs {
+  std::uint32_t last = 0;
+  std::unordered_map<std::uint32_t, std::string> kept;  // by Event::device.blob
+};
 
 class Decoder {
  public:
@@ -23,7 +30,8 @@ class Decoder {
 
   // Appends the events among the next `cells` to `events`. What cannot be understood is counted as
   // kRecordSkipped.
-  void decode(std::span<const Event> cells, std::vector<Event>& events, Problems& problems);
+  void decode(std::span<const Event> cells, std::vector<Event>& events, Blobs& blobs,
+              Problems& problems);
   // The event of a range that never ended, unless it is the one that was committed last.
   bool unfinished(const trace::spool::OpenRange& range, std::uint32_t lane, std::int64_t end_ns,
                   Event& event) const;
@@ -60,7 +68,10 @@ class Decoder {
   // Of a text whose cells have not all come.
   std::uint32_t text_bytes_ = 0;
   bool in_text_ = false;
+  bool is_blob_ = false;
   std::string text_;
+  std::string blob_;  // of the next event
+  std::uint32_t blob_number_ = 0;
   // By the file's numbers.
   std::vector<StringId> strings_ = {{}};
   std::vector<FrameId> frames_ = {{}};

@@ -35,13 +35,15 @@ std::string ended(int wait_status) {
 
 class Run final : public Adapter {
  public:
-  Run(SpoolFolder folder, std::string path, std::string format, const std::atomic<bool>* over)
-      : folder_(std::move(folder)),
+  Run(const AdapterInfo& info, SpoolFolder folder, std::string path, std::string format,
+      const std::atomic<bool>* over)
+      : info_(info),
+        folder_(std::move(folder)),
         path_(std::move(path)),
         format_(std::move(format)),
         over_(over) {}
 
-  const AdapterInfo& info() const override { return over_ == nullptr ? kInfo : kFollowing; }
+  const AdapterInfo& info() const override { return info_; }
 
   Status start(const Plan& plan, EventSink& sink) override {
     sink_ = &sink;
@@ -105,7 +107,7 @@ class Run final : public Adapter {
           if (promised > 0) problems_.add(Reason::kTruncated, [&path = lane.path] { return path; });
           break;
         }
-        reader.decoder->decode(cells, fresh_, problems_);
+        reader.decoder->decode(cells, fresh_, blobs_, problems_);
         PASTA_TRY(keep());
       }
       if (!lane.pending) reader.safe_ns = now_ns_;
@@ -124,6 +126,7 @@ class Run final : public Adapter {
           PASTA_TRY(sorted_->add(event));
         } else {
           ++let_go_;
+          if (event.kind == Kind::kDevice) blobs_.kept.erase(event.device.blob.value);
         }
       }
     }
@@ -339,11 +342,27 @@ class Run final : public Adapter {
 
   void push(std::span<Event> events) {
     for (Event& event : events) links_->link(event, unlinked_);
-    sink_->push(events);
+    give(events);
   }
 
   void tell_unlinked() {
     for (const Problem& seen : unlinked_.list()) sink_->report(seen);
+  }
+
+  void give(std::span<const Event> events) {
+    while (!events.empty() && !blobs_.kept.empty()) {
+      const auto with_blob = std::find_if(events.begin(), events.end(), [](const Event& event) {
+        return event.kind == Kind::kDevice;
+      });
+      const auto before = static_cast<std::size_t>(with_blob - events.begin());
+      sink_->push(events.first(before));
+      events = events.subspan(before);
+      if (events.empty()) return;
+      const auto blob = blobs_.kept.extract(events[0].device.blob.value);
+      sink_->push(events[0], std::as_bytes(std::span(blob.mapped())));
+      events = events.subspan(1);
+    }
+    sink_->push(events);
   }
 
   void give_up_to(std::int64_t end_ns) {
@@ -357,6 +376,7 @@ class Run final : public Adapter {
     waiting_.erase(waiting_.begin(), later);
   }
 
+  AdapterInfo info_;
   SpoolFolder folder_;
   std::string path_, format_;
   const std::atomic<bool>* over_;  // none: what is there now
@@ -394,14 +414,18 @@ Result<std::unique_ptr<Adapter>> open(const std::string& folder, std::string pat
                                       std::string format) {
   auto opened = SpoolFolder::open(folder);
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  return std::make_unique<Run>(std::move(*opened), std::move(path), std::move(format), nullptr);
+  return std::make_unique<Run>(kInfo, std::move(*opened), std::move(path), std::move(format),
+                               nullptr);
 }
 
 Result<std::unique_ptr<Adapter>> follow(const std::string& folder, std::string path,
-                                        std::string format, const std::atomic<bool>& over) {
+                                        std::string format, const std::atomic<bool>& over,
+                                        KindSet provides) {
   auto opened = SpoolFolder::open(folder);
   if (!opened) return tl::unexpected<Error>(std::move(opened).error());
-  return std::make_unique<Run>(std::move(*opened), std::move(path), std::move(format), &over);
+  AdapterInfo info = kFollowing;
+  info.provides = provides;
+  return std::make_unique<Run>(info, std::move(*opened), std::move(path), std::move(format), &over);
 }
 
 }  // namespace pasta::adapters::spool

@@ -11,12 +11,12 @@ namespace pasta::adapters::spool {
 
 inline constexpr AdapterInfo kInfo{.name = "run",
                                    .help = "folder of a run of `pastaprof run`",
-                                   .provides = KindSet::all() - KindSet(Kind::kDevice),
+                                   .provides = KindSet::all(),
                                    .live = false};
-// The same while it is followed.
+// The same while it is followed; what it provides, who started it knows better.
 inline constexpr AdapterInfo kFollowing{.name = "run",
                                         .help = "a run of `pastaprof run` that is under way",
-                                        .provides = KindSet::all() - KindSet(Kind::kDevice),
+                                        .provides = KindSet::all(),
                                         .live = true};
 
 // Whether the folder is one.
@@ -33,6 +33,7 @@ Result<std::unique_ptr<Adapter>> open(const std::string& folder, std::string pat
 // once `over` is set all the rest. `over` outlives it. Reports call the source `path`, of format
 // `format`: what the run is to be kept as.
 Result<std::unique_ptr<Adapter>> follow(const std::string& folder, std::string path,
-                                        std::string format, const std::atomic<bool>& over);
+                                        std::string format, const std::atomic<bool>& over,
+                                        KindSet provides);
 
 }  // namespace pasta::adapters::spool

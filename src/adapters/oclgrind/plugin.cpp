@@ -1,0 +1,258 @@
+// What the simulator Oclgrind loads into the program that runs in it (OCLGRIND_PLUGINS): the
+// accesses of work-items go to patches on the host, and what these make of a launch to the
+// collector. A library of its own, see src/collect.
+#include <dlfcn.h>
+#include <llvm/IR/Function.h>
+#include <oclgrind/Context.h>
+#include <oclgrind/Kernel.h>
+#include <oclgrind/KernelInvocation.h>
+#include <oclgrind/Memory.h>
+#include <oclgrind/Plugin.h>
+#include <oclgrind/WorkGroup.h>
+#include <oclgrind/WorkItem.h>
+#include <time.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device/access.h"
+#include "device/host_runner.h"
+#include "trace/device_result.h"
+#include "trace/spool.h"
+
+namespace pasta::adapters::oclgrind {
+namespace {
+
+namespace sim = ::oclgrind;
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// One launch under way.
+struct Running {
+  std::int64_t start_ns;
+  std::string kernel;
+  std::vector<device::MemoryObject> objects;
+  std::map<std::uint64_t, std::string> names;  // by the address of an object
+  device::Launch launch;
+  std::optional<device::AccessPatch::State> state;
+  std::optional<device::HostRunner<device::AccessPatch>> runner;
+  std::unordered_map<const llvm::Instruction*, std::uint32_t> sites;
+  const sim::WorkGroup* group = nullptr;
+  // An atomic operation is told as a load and mostly a store: these are of one.
+  const sim::WorkItem* atomic_item = nullptr;
+  const llvm::Instruction* atomic_site = nullptr;
+  std::uint64_t barriers = 0;
+};
+
+class Watcher final : public sim::Plugin {
+ public:
+  Watcher(const sim::Context* context, trace::PushDeviceResult push)
+      : Plugin(context), push_(push) {}
+
+  // Groups are told one after the other.
+  bool isThreadSafe() const override { return false; }
+
+  void memoryAllocated(const sim::Memory* memory, size_t address, size_t size, cl_mem_flags,
+                       const uint8_t*) override {
+    if (memory->getAddressSpace() != sim::AddrSpaceGlobal) return;
+    objects_[address] = {address, size, ++allocations_};
+  }
+  void memoryDeallocated(const sim::Memory* memory, size_t address) override {
+    if (memory->getAddressSpace() == sim::AddrSpaceGlobal) objects_.erase(address);
+  }
+
+  void kernelBegin(const sim::KernelInvocation* invocation) override {
+    ++launches_;
+    running_ = std::make_unique<Running>();
+    running_->start_ns = now_ns();
+    const sim::Kernel* kernel = invocation->getKernel();
+    running_->kernel = kernel->getName();
+    for (const auto& [address, object] : objects_) running_->objects.push_back(object);
+    for (unsigned i = 0; i < 3; ++i) {
+      running_->launch.grid[i] = static_cast<std::uint32_t>(invocation->getNumGroups()[i]);
+      running_->launch.block[i] = static_cast<std::uint32_t>(invocation->getLocalSize()[i]);
+    }
+    running_->launch.objects = running_->objects;
+    name_objects(*kernel);
+    running_->state.emplace(running_->launch);
+    running_->runner.emplace(running_->launch, *running_->state);
+  }
+
+  void kernelEnd(const sim::KernelInvocation*) override {
+    if (!running_) return;
+    running_->runner->flush();
+    device::AccessResult result = device::access_result(
+        running_->launch, *running_->state, [&](const device::MemoryObject& object) {
+          const auto name = running_->names.find(object.address);
+          return name == running_->names.end() ? std::string() : name->second;
+        });
+    result.barriers = running_->barriers;
+    result.dropped = running_->runner->dropped();
+    for (const std::string& part : device::write_access(result, trace::spool::kMaxTextBytes)) {
+      const trace::DeviceResult given{.size = sizeof given,
+                                      .kernel = running_->kernel.data(),
+                                      .kernel_bytes = running_->kernel.size(),
+                                      .format = device::kAccessFormat.data(),
+                                      .format_bytes = device::kAccessFormat.size(),
+                                      .blob = part.data(),
+                                      .blob_bytes = part.size(),
+                                      .launch = launches_,
+                                      .start_ns = running_->start_ns};
+      push_(&given);
+    }
+    running_.reset();
+  }
+
+  void workGroupBegin(const sim::WorkGroup* group) override { enter(group); }
+  void workGroupBarrier(const sim::WorkGroup*, uint32_t) override {
+    if (!running_) return;
+    running_->runner->flush();
+    ++running_->barriers;
+  }
+  void workGroupComplete(const sim::WorkGroup*) override {
+    if (running_) running_->runner->flush();
+  }
+
+  void memoryLoad(const sim::Memory* memory, const sim::WorkItem* item, size_t address,
+                  size_t size) override {
+    take(memory, item, address, size, device::Access::kRead);
+  }
+  void memoryStore(const sim::Memory* memory, const sim::WorkItem* item, size_t address,
+                   size_t size, const uint8_t*) override {
+    take(memory, item, address, size, device::Access::kWrite);
+  }
+  void memoryAtomicLoad(const sim::Memory* memory, const sim::WorkItem* item, sim::AtomicOp,
+                        size_t address, size_t size) override {
+    take(memory, item, address, size, device::Access::kAtomic);
+    if (!running_) return;
+    running_->atomic_item = item;
+    running_->atomic_site = item->getCurrentInstruction();
+  }
+  void memoryAtomicStore(const sim::Memory* memory, const sim::WorkItem* item, sim::AtomicOp,
+                         size_t address, size_t size) override {
+    if (!running_) return;
+    const bool same =
+        running_->atomic_item == item && running_->atomic_site == item->getCurrentInstruction();
+    running_->atomic_item = nullptr;
+    if (!same) take(memory, item, address, size, device::Access::kAtomic);
+  }
+  // Of the group as a whole: an asynchronous copy, which its first item stands for.
+  void memoryLoad(const sim::Memory* memory, const sim::WorkGroup* group, size_t address,
+                  size_t size) override {
+    take_of_group(memory, group, address, size, device::Access::kRead);
+  }
+  void memoryStore(const sim::Memory* memory, const sim::WorkGroup* group, size_t address,
+                   size_t size, const uint8_t*) override {
+    take_of_group(memory, group, address, size, device::Access::kWrite);
+  }
+
+ private:
+  // What the kernel calls the objects it was given.
+  void name_objects(const sim::Kernel& kernel) {
+    for (auto value = kernel.values_begin(); value != kernel.values_end(); ++value) {
+      const auto* argument = llvm::dyn_cast<llvm::Argument>(value->first);
+      if (argument == nullptr || !argument->getType()->isPointerTy()) continue;
+      if (value->second.size != sizeof(size_t) || value->second.data == nullptr) continue;
+      const auto* object = running_->launch.find(value->second.getPointer(), 1);
+      if (object == nullptr || !argument->hasName()) continue;
+      by_argument_[argument->getArgNo()] = {object->address, argument->getName().str()};
+    }
+    for (const auto& [number, named] : by_argument_) {
+      std::string& name = running_->names[named.first];
+      name += name.empty() ? named.second : ", " + named.second;
+    }
+    by_argument_.clear();
+  }
+
+  void enter(const sim::WorkGroup* group) {
+    if (!running_ || running_->group == group) return;
+    running_->group = group;
+    running_->runner->begin_group(group->getGroupIndex());
+  }
+
+  std::uint32_t site_of(const llvm::Instruction* instruction) {
+    return running_->sites
+        .try_emplace(instruction, static_cast<std::uint32_t>(running_->sites.size()))
+        .first->second;
+  }
+
+  static std::optional<device::Space> space_of(const sim::Memory* memory) {
+    switch (memory->getAddressSpace()) {
+      case sim::AddrSpaceGlobal:
+      case sim::AddrSpaceConstant:
+        return device::Space::kGlobal;
+      case sim::AddrSpaceLocal:
+        return device::Space::kShared;
+      default:  // an item's own, which is mostly registers
+        return std::nullopt;
+    }
+  }
+
+  void take(const sim::Memory* memory, const sim::WorkItem* item, size_t address, size_t size,
+            device::Access access) {
+    const auto space = space_of(memory);
+    if (!running_ || !space || item == nullptr) return;
+    const sim::WorkGroup* group = item->getWorkGroup();
+    enter(group);
+    const sim::Size3 at = item->getLocalID();
+    const sim::Size3 of = group->getGroupSize();
+    running_->runner->access({static_cast<std::uint32_t>((at.z * of.y + at.y) * of.x + at.x),
+                              site_of(item->getCurrentInstruction()), address,
+                              static_cast<std::uint32_t>(size), *space, access});
+  }
+
+  void take_of_group(const sim::Memory* memory, const sim::WorkGroup* group, size_t address,
+                     size_t size, device::Access access) {
+    const auto space = space_of(memory);
+    if (!running_ || !space || group == nullptr) return;
+    enter(group);
+    running_->runner->access(
+        {0, site_of(nullptr), address, static_cast<std::uint32_t>(size), *space, access});
+  }
+
+  trace::PushDeviceResult push_;
+  std::map<std::uint64_t, device::MemoryObject> objects_;
+  std::map<unsigned, std::pair<std::uint64_t, std::string>> by_argument_;
+  std::uint64_t allocations_ = 0, launches_ = 0;
+  std::unique_ptr<Running> running_;
+};
+
+std::map<sim::Context*, std::unique_ptr<Watcher>>& watchers() {
+  static std::map<sim::Context*, std::unique_ptr<Watcher>> all;
+  return all;
+}
+
+}  // namespace
+}  // namespace pasta::adapters::oclgrind
+
+extern "C" {
+
+__attribute__((visibility("default"))) void initializePlugins(oclgrind::Context* context) {
+  namespace own = pasta::adapters::oclgrind;
+  void* symbol = dlsym(RTLD_DEFAULT, pasta::trace::kPushDeviceResult);
+  if (symbol == nullptr) return;  // nobody watches
+  pasta::trace::PushDeviceResult push = nullptr;
+  std::memcpy(&push, &symbol, sizeof push);
+  auto& watcher = own::watchers()[context];
+  watcher = std::make_unique<own::Watcher>(context, push);
+  context->registerPlugin(watcher.get());
+}
+
+__attribute__((visibility("default"))) void releasePlugins(oclgrind::Context* context) {
+  namespace own = pasta::adapters::oclgrind;
+  const auto watcher = own::watchers().find(context);
+  if (watcher == own::watchers().end()) return;
+  context->unregisterPlugin(watcher->second.get());
+  own::watchers().erase(watcher);
+}
+
+}  // extern "C"

@@ -1,0 +1,152 @@
+// OpenCL kernels whose accesses are known: see the test for the numbers.
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr const char* kSource = R"(
+kernel void vector_add(global const float* a, global const float* b, global float* c) {
+  size_t i = get_global_id(0);
+  c[i] = a[i] + b[i];
+}
+kernel void strided(global const float* a, global float* b, int stride) {
+  size_t i = get_global_id(0);
+  b[i] = a[i * stride];
+}
+kernel void transpose_naive(global const float* in, global float* out) {
+  size_t x = get_global_id(0), y = get_global_id(1);
+  out[x * 64 + y] = in[y * 64 + x];
+}
+#define TRANSPOSE(name, row)                                                       \
+  kernel void name(global const float* in, global float* out) {                    \
+    local float tile[32 * row];                                                    \
+    size_t x = get_local_id(0), y = get_local_id(1);                               \
+    size_t tx = get_group_id(0) * 32, ty = get_group_id(1) * 32;                   \
+    for (size_t j = 0; j < 32; j += 8)                                             \
+      tile[(y + j) * row + x] = in[(ty + y + j) * 64 + tx + x];                    \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                  \
+    for (size_t j = 0; j < 32; j += 8)                                             \
+      out[(tx + y + j) * 64 + ty + x] = tile[x * row + y + j];                     \
+  }
+TRANSPOSE(transpose_tile, 32)
+TRANSPOSE(transpose_padded, 33)
+kernel void reduce(global const float* in, global float* out) {
+  local float part[64];
+  size_t i = get_local_id(0);
+  part[i] = in[get_global_id(0)];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (size_t s = 32; s > 0; s /= 2) {
+    if (i < s) part[i] += part[i + s];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (i == 0) out[get_group_id(0)] = part[0];
+}
+kernel void histogram(global const int* in, global int* bins) {
+  atomic_inc(&bins[in[get_global_id(0)] & 15]);
+}
+)";
+
+void check(cl_int status, const char* what) {
+  if (status == CL_SUCCESS) return;
+  std::fprintf(stderr, "%s: %d\n", what, status);
+  std::exit(1);
+}
+
+class Device {
+ public:
+  Device() {
+    cl_platform_id platform = nullptr;
+    cl_device_id device = nullptr;
+    cl_int status = 0;
+    check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs");
+    check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), "clGetDeviceIDs");
+    context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
+    check(status, "clCreateContext");
+    queue_ = clCreateCommandQueue(context_, device, 0, &status);
+    check(status, "clCreateCommandQueue");
+    const char* source = kSource;
+    program_ = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
+    check(status, "clCreateProgramWithSource");
+    check(clBuildProgram(program_, 1, &device, "", nullptr, nullptr), "clBuildProgram");
+  }
+  ~Device() {
+    clReleaseProgram(program_);
+    clReleaseCommandQueue(queue_);
+    clReleaseContext(context_);
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  template <class T>
+  cl_mem buffer(std::vector<T> content) {
+    cl_int status = 0;
+    cl_mem made = clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                                 content.size() * sizeof(T), content.data(), &status);
+    check(status, "clCreateBuffer");
+    return made;
+  }
+  void run(const char* name, std::vector<std::size_t> global, std::vector<std::size_t> local,
+           const std::vector<cl_mem>& buffers, int last = -1) {
+    cl_int status = 0;
+    cl_kernel kernel = clCreateKernel(program_, name, &status);
+    check(status, name);
+    cl_uint at = 0;
+    for (const cl_mem& buffer : buffers) clSetKernelArg(kernel, at++, sizeof buffer, &buffer);
+    if (last >= 0) clSetKernelArg(kernel, at++, sizeof last, &last);
+    check(clEnqueueNDRangeKernel(queue_, kernel, static_cast<cl_uint>(global.size()), nullptr,
+                                 global.data(), local.data(), 0, nullptr, nullptr),
+          name);
+    check(clFinish(queue_), name);
+    clReleaseKernel(kernel);
+  }
+  template <class T>
+  T first(cl_mem buffer) {
+    T value{};
+    check(
+        clEnqueueReadBuffer(queue_, buffer, CL_TRUE, 0, sizeof value, &value, 0, nullptr, nullptr),
+        "clEnqueueReadBuffer");
+    return value;
+  }
+
+ private:
+  cl_context context_ = nullptr;
+  cl_command_queue queue_ = nullptr;
+  cl_program program_ = nullptr;
+};
+
+std::vector<float> ones(std::size_t count) { return std::vector<float>(count, 1.0f); }
+
+}  // namespace
+
+int main() {
+  Device device;
+  cl_mem a = device.buffer(ones(1024)), b = device.buffer(ones(1024)),
+         c = device.buffer(ones(1024));
+  for (int i = 0; i < 2; ++i) device.run("vector_add", {1024}, {64}, {a, b, c});
+  cl_mem wide = device.buffer(ones(2048)), out = device.buffer(ones(256));
+  device.run("strided", {256}, {64}, {wide, out}, 8);
+  cl_mem in = device.buffer(ones(4096)), turned = device.buffer(ones(4096));
+  device.run("transpose_naive", {64, 64}, {32, 4}, {in, turned});
+  device.run("transpose_tile", {64, 16}, {32, 8}, {in, turned});
+  device.run("transpose_padded", {64, 16}, {32, 8}, {in, turned});
+  cl_mem numbers = device.buffer(ones(256)), sums = device.buffer(ones(4));
+  device.run("reduce", {256}, {64}, {numbers, sums});
+  std::vector<int> values(512);
+  for (int i = 0; i < 512; ++i) values[i] = i;
+  cl_mem spread = device.buffer(values), same = device.buffer(std::vector<int>(512, 0));
+  cl_mem bins = device.buffer(std::vector<int>(16, 0));
+  device.run("histogram", {512}, {64}, {spread, bins});
+  device.run("histogram", {512}, {64}, {same, bins});
+  std::printf("%g %g %d\n", device.first<float>(c), device.first<float>(sums),
+              device.first<int>(bins));
+  for (cl_mem buffer : {a, b, c, wide, out, in, turned, numbers, sums, spread, same, bins}) {
+    clReleaseMemObject(buffer);
+  }
+  return 0;
+}
