@@ -1,5 +1,6 @@
 // Every tool of the program: adding one touches its own folder and this list.
 #include "pasta/tool.h"
+#include "tools/access/access.h"
 #include "tools/diagnose/diagnose.h"
 #include "tools/idle/idle.h"
 #include "tools/iterations/iterations.h"
@@ -18,7 +19,7 @@ std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
       tools::kSummary,  tools::kKernels,   tools::kOperators, tools::kOverlap,
       tools::kIdle,     tools::kLaunches,  tools::kMemory,    tools::kIterations,
-      tools::kPatterns, tools::kProcesses, tools::kDiagnose,
+      tools::kPatterns, tools::kProcesses, tools::kAccess,    tools::kDiagnose,
   };
   return kTools;
 }
