@@ -227,8 +227,9 @@ class Watcher final : public sim::Plugin {
 };
 
 std::map<sim::Context*, std::unique_ptr<Watcher>>& watchers() {
-  static std::map<sim::Context*, std::unique_ptr<Watcher>> all;
-  return all;
+  // Never destroyed: a context may be released after static objects are gone.
+  static auto* all = new std::map<sim::Context*, std::unique_ptr<Watcher>>;
+  return *all;
 }
 
 }  // namespace
