@@ -397,6 +397,7 @@ class Run final : public Adapter {
   std::int64_t kept_from_ns_ = std::numeric_limits<std::int64_t>::min();
   std::uint64_t let_go_ = 0;  // here, of what is older than that
   Problems problems_, unlinked_;
+  Blobs blobs_;
   std::vector<Event> fresh_;
   std::vector<Event> waiting_;               // while following
   std::optional<trace::SortedRuns> sorted_;  // else
