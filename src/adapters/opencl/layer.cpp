@@ -13,6 +13,7 @@
 #include "adapters/opencl/layer.h"
 
 #include <CL/cl_layer.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,6 +24,7 @@
 
 #include "adapters/opencl/calls.h"
 #include "adapters/opencl/state.h"
+#include "adapters/opencl/words.h"
 
 namespace pasta::adapters::opencl {
 namespace {
@@ -35,6 +37,25 @@ constinit bool g_ready = false;
 
 // Of a call that failed and has no way to say why.
 constexpr cl_int kNoReason = std::numeric_limits<cl_int>::min();
+
+// --- Where this thread is
+
+constinit pthread_key_t g_depth{};
+constinit bool g_depth_known = false;
+
+// A call of this thread is under way. A signal handler that ends the program from inside of one
+// must not find us waiting for what the call holds.
+class Inside {
+ public:
+  Inside() : before_(pthread_getspecific(g_depth)) { pthread_setspecific(g_depth, this); }
+  ~Inside() { pthread_setspecific(g_depth, before_); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static bool any() { return pthread_getspecific(g_depth) != nullptr; }
+
+ private:
+  void* before_;
+};
 
 // --- Events of calls
 
@@ -107,6 +128,7 @@ template <class Call, class R, class... A>
 struct Watched<Call, R(CL_API_CALL*)(A...)> {
   static constexpr bool kPossible = true;
   static R CL_API_CALL call(A... given) {
+    const Inside inside;
     const std::int64_t start_ns = SpoolPush::now();
     if constexpr (std::is_void_v<R>) {
       (g_next.*Call::kMember)(given...);
@@ -139,6 +161,17 @@ struct Watched<Call, R(CL_API_CALL*)(A...)> {
   };
 PASTA_OPENCL_CALLS(PASTA_OPENCL_CALL)
 #undef PASTA_OPENCL_CALL
+
+template <auto Function>
+struct Guarded;
+
+template <class R, class... A, R(CL_API_CALL* Function)(A...)>
+struct Guarded<Function> {
+  static R CL_API_CALL call(A... given) {
+    const Inside inside;
+    return Function(given...);
+  }
+};
 
 // `call` with the given place for its status, or our own.
 template <class Call>
@@ -422,23 +455,18 @@ cl_int CL_API_CALL enqueue_native(cl_command_queue queue, void(CL_CALLBACK* func
 
 // The build as a range, by the names of the kernels that came of it.
 void put_build(std::string_view call, cl_program program, cl_int status, std::int64_t start_ns) {
-  char text[256];
-  std::memcpy(text, "build ", 6);
-  std::size_t size = 0;
   char names[8192];
+  std::size_t size = 0;
+  Words text;
+  text << "build ";
   if (status != CL_SUCCESS) {
-    constexpr std::string_view kFailed = "that failed";
-    std::memcpy(text + 6, kFailed.data(), kFailed.size());
-    size = kFailed.size();
+    text << "that failed";
   } else if (g_next.clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, sizeof names, names,
                                      &size) == CL_SUCCESS &&
              size > 1) {
-    size = std::min(size - 1, sizeof text - 6);
-    std::memcpy(text + 6, names, size);
+    text << std::string_view(names, size - 1);
   } else {
-    constexpr std::string_view kProgram = "program";
-    std::memcpy(text + 6, kProgram.data(), kProgram.size());
-    size = kProgram.size();
+    text << "program";
   }
   SpoolPush push;
   if (!push) return;
@@ -446,7 +474,7 @@ void put_build(std::string_view call, cl_program program, cl_int status, std::in
   Event range{};
   range.kind = Kind::kScope;
   range.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
-  range.name = push.string({text, size + 6});
+  range.name = push.string(text.text());
   range.lane = event.lane;
   range.scope = event.scope;
   range.start_ns = start_ns;
@@ -498,7 +526,7 @@ void put_made(std::string_view call, cl_mem handle, cl_context context, std::uin
   // An image of a buffer's memory has none of its own.
   cl_mem whole = nullptr;
   if (pool == "image") {
-    g_next.clGetMemObjectInfo(handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, nullptr);
+    g_next.clGetMemObjectInfo(handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(cl_mem), &whole, nullptr);
     std::size_t element = 0;
     if (g_next.clGetImageInfo(handle, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) ==
         CL_SUCCESS) {
@@ -520,7 +548,7 @@ void put_made(std::string_view call, cl_mem handle, cl_context context, std::uin
   memory->bytes = bytes;
   memory->pool = pool;
   if (context == nullptr) {
-    g_next.clGetMemObjectInfo(handle, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
+    g_next.clGetMemObjectInfo(handle, CL_MEM_CONTEXT, sizeof(cl_context), &context, nullptr);
   }
   if (const Context* in = context_of(context)) memory->device = in->device;
   put_memory(Kind::kAlloc, call, memory->address, bytes, pool, memory->device, start_ns);
@@ -1084,7 +1112,9 @@ cl_int CL_API_CALL enqueue_barrier_with(cl_command_queue queue, cl_uint waits, c
 }
 
 // At exit after the runtime was loaded: before its own handlers take it down.
-void at_end(int, void*) { finish(); }
+void at_end(int, void*) {
+  if (!Inside::any()) finish();
+}
 
 void learn_queue(cl_command_queue handle, bool asked) {
   Queue* queue = new_queue(handle);
@@ -1193,8 +1223,8 @@ cl_int CL_API_CALL profiling_info(cl_event event, cl_profiling_info what, std::s
                                   void* value, std::size_t* told) {
   const std::int64_t start_ns = SpoolPush::now();
   cl_command_queue handle = nullptr;
-  cl_int status =
-      g_next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, nullptr);
+  cl_int status = g_next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(cl_command_queue),
+                                        &handle, nullptr);
   Queue** known = status == CL_SUCCESS ? state().queues.find(handle) : nullptr;
   if (known != nullptr && *known != nullptr && !(*known)->asked_profiling) {
     status = CL_PROFILING_INFO_NOT_AVAILABLE;
@@ -1217,7 +1247,8 @@ cl_int CL_API_CALL event_info(cl_event event, cl_event_info what, std::size_t si
              *static_cast<cl_int*>(value) <= CL_COMPLETE) {
     // Who asks until it is done, waits.
     cl_command_queue handle = nullptr;
-    g_next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof handle, &handle, nullptr);
+    g_next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(cl_command_queue), &handle,
+                          nullptr);
     Queue** known = state().queues.find(handle);
     if (known != nullptr && *known != nullptr) look(**known, true);
   }
@@ -1266,7 +1297,7 @@ void set_up() {
   PASTA_OPENCL_CALLS(PASTA_OPENCL_CALL)
 #undef PASTA_OPENCL_CALL
 #define PASTA_OPENCL_OWN(name, function) \
-  if (g_next.name != nullptr) g_layer.name = function;
+  if (g_next.name != nullptr) g_layer.name = Guarded<function>::call;
   PASTA_OPENCL_OWN(clCreateKernel, create_kernel)
   PASTA_OPENCL_OWN(clCreateKernelsInProgram, create_kernels)
   PASTA_OPENCL_OWN(clCloneKernel, clone_kernel)
@@ -1327,7 +1358,7 @@ void set_up() {
 
 }  // namespace
 
-const cl_icd_dispatch& next() noexcept { return g_next; }
+const void* runtime() noexcept { return &g_next; }
 
 void child_after_fork() noexcept {
   if (g_ready) after_fork();
@@ -1363,7 +1394,10 @@ __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(
   constexpr cl_uint kAll = sizeof(cl_icd_dispatch) / sizeof(void*);
   const cl_uint known = std::min(count, kAll);
   *told = known;
-  if (opencl::g_ready || !pasta::trace::in_run()) {
+  if (!opencl::g_depth_known) {
+    opencl::g_depth_known = pthread_key_create(&opencl::g_depth, nullptr) == 0;
+  }
+  if (opencl::g_ready || !opencl::g_depth_known || !pasta::trace::in_run()) {
     *layer = target;
     return CL_SUCCESS;
   }

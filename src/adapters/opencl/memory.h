@@ -115,6 +115,8 @@ class Texts {
   Node* nodes_[kBuckets] = {};
 };
 
+inline constexpr std::size_t kFirstHandles = 256;
+
 // What is known of each handle of the runtime. Looking up takes no lock. Handles are not forgotten:
 // a runtime gives out the same ones again. A Record of zeros is one that nothing is known of.
 template <class Record>
@@ -141,7 +143,7 @@ class Handles {
     if (Record* known = find(handle)) return known;
     Level* level = newest_.load(std::memory_order_relaxed);
     if (level == nullptr || level->used * 2 > level->mask) {
-      const std::size_t count = level == nullptr ? kFirst : (level->mask + 1) * 2;
+      const std::size_t count = level == nullptr ? kFirstHandles : (level->mask + 1) * 2;
       void* memory = map_memory(sizeof(Level) + count * sizeof(Slot));
       if (memory == nullptr) return nullptr;
       auto* more = new (memory) Level{level, count - 1, 0, nullptr};
@@ -173,7 +175,6 @@ class Handles {
   void after_fork() noexcept { lock_.unlock(); }
 
  private:
-  static constexpr std::size_t kFirst = 256;
   struct Slot {
     std::atomic<const void*> key;
     Record record;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "adapters/opencl/words.h"
+
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
 
@@ -20,6 +22,8 @@ constexpr std::int64_t kTellAfterNs = 1'000'000'000;
 constexpr int kCommandsAtOnce = 64;
 
 constinit State g_state;
+
+const cl_icd_dispatch& next() { return *static_cast<const cl_icd_dispatch*>(runtime()); }
 
 cl_device_id as_device(const void* device) {
   return static_cast<cl_device_id>(const_cast<void*>(device));
@@ -141,30 +145,6 @@ void identify_clock(Device& device) {
     return;
   }
 }
-
-class Words {
- public:
-  Words& operator<<(std::string_view text) {
-    if (text.size() > sizeof text_ - size_) text = text.substr(0, sizeof text_ - size_);
-    std::memcpy(text_ + size_, text.data(), text.size());
-    size_ += text.size();
-    return *this;
-  }
-  Words& operator<<(std::int64_t number) {
-    if (number < 0) *this << "-";
-    std::uint64_t rest = number < 0 ? -static_cast<std::uint64_t>(number) : number;
-    char digits[20];
-    int count = 20;
-    do digits[--count] = static_cast<char>('0' + rest % 10);
-    while ((rest /= 10) != 0);
-    return *this << std::string_view(digits + count, static_cast<std::size_t>(20 - count));
-  }
-  [[nodiscard]] std::string_view text() const { return {text_, size_}; }
-
- private:
-  char text_[256];
-  std::size_t size_ = 0;
-};
 
 void tell_clock(SpoolPush& push, Device& device, std::int64_t now_ns, bool at_once) {
   Words key, value;
@@ -424,11 +404,13 @@ Device* device_of(const void* handle) noexcept {
 Context* context_of(const void* handle) noexcept {
   Context* context = g_state.contexts.make(handle);
   if (context == nullptr || context->number != 0) return context;
-  cl_device_id devices[64];
+  constexpr std::size_t kMost = 64;
+  cl_device_id devices[kMost];
   std::size_t size = 0;
   if (next().clGetContextInfo(static_cast<cl_context>(const_cast<void*>(handle)),
-                              CL_CONTEXT_DEVICES, sizeof devices, devices, &size) == CL_SUCCESS &&
-      size >= sizeof devices[0]) {
+                              CL_CONTEXT_DEVICES, kMost * sizeof(cl_device_id), devices,
+                              &size) == CL_SUCCESS &&
+      size > 0) {
     context->device = device_of(devices[0]);
   }
   context->number = g_state.context_count.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -442,8 +424,8 @@ Queue* new_queue(const void* handle) noexcept {
   cl_device_id device = nullptr;
   cl_context context = nullptr;
   cl_command_queue_properties properties = 0;
-  const auto info = [&](cl_command_queue_info what, auto& to) {
-    return next().clGetCommandQueueInfo(native, what, sizeof to, &to, nullptr) == CL_SUCCESS;
+  const auto info = [&]<class T>(cl_command_queue_info what, T& to) {
+    return next().clGetCommandQueueInfo(native, what, sizeof(T), &to, nullptr) == CL_SUCCESS;
   };
   if (!info(CL_QUEUE_DEVICE, device) || !info(CL_QUEUE_CONTEXT, context) ||
       !info(CL_QUEUE_PROPERTIES, properties)) {

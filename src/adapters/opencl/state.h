@@ -17,12 +17,10 @@
 #include "pasta/event.h"
 #include "trace/spool_writer.h"
 
-struct _cl_icd_dispatch;
-
 namespace pasta::adapters::opencl {
 
-// The runtime, or the next layer; entries may be missing.
-const _cl_icd_dispatch& next() noexcept;
+// The table (cl_icd_dispatch) of the runtime, or of the next layer; entries may be missing.
+const void* runtime() noexcept;
 
 // A clock of the system that a device may go by; runtimes for processors do.
 enum class HostClock : std::uint8_t { kUnknown, kRaw, kMonotonic, kBoot, kReal, kNone };

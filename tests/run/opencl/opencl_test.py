@@ -4,8 +4,10 @@ import collections
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -190,6 +192,31 @@ class OpenCl(unittest.TestCase):
         by_process = collections.Counter(k.fields["correlation"].split(":")[0] for k in trace.of("kernel"))
         self.assertEqual(sorted(by_process.values()), [2, 2, 2, 3])
 
+    def test_images_of_one_process(self):
+        trace = self.watched("executes", 5)
+        self.assertEqual(trace.counts("kernel"), {"vector_add": 9})
+        self.assertEqual(len({k.fields["correlation"] for k in trace.of("kernel")}), 9)
+
+    def test_killed_at_any_time(self):
+        rng = random.Random(random.randrange(1 << 32))
+        for _ in range(int(os.environ.get("PASTA_KILLS", "5"))):
+            watched = subprocess.Popen([PROGRAM, "run", "-f", "-o", "t.pasta", "--", OPENCL, "announce"],
+                                       cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            told = len(watched.stdout.read(4 * rng.randrange(1, 3000)))
+            child = int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", str(watched.pid)]).split()[0])
+            os.kill(child, signal.SIGKILL)
+            told += len(watched.stdout.read())
+            watched.stdout.close()
+            self.assertEqual(watched.wait(timeout=60), 137)
+            trace = Trace(subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True,
+                                         text=True).stdout)
+            # All that it had waited for is there, and what it had launched besides is counted.
+            kernels = len(trace.of("kernel"))
+            self.assertGreaterEqual(kernels, told // 4)
+            launched = sum("correlation" in e.fields for e in trace.of("api", "clEnqueueNDRangeKernel"))
+            self.assertLessEqual(launched, kernels + trace.problems.get("work_under_way", 0))
+            self.assertLessEqual(trace.problems.get("work_under_way", 0), 1)
+
     def test_images_and_rectangles(self):
         trace = self.watched("images")
         sizes = {e.name: e.number("bytes") for e in trace.work()}
@@ -231,6 +258,16 @@ class OpenCl(unittest.TestCase):
         stored = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "summary,kernels"], cwd=self.folder,
                                 capture_output=True)
         self.assertEqual((self.folder / "r").read_bytes(), stored.stdout)
+
+    def test_a_benchmark_of_others(self):
+        if shutil.which("clpeak") is None:
+            self.skipTest("clpeak is not installed")
+        words = ["clpeak", "--kernel-latency"]
+        alone = subprocess.run(words, capture_output=True, text=True)
+        trace = self.watch(*words, code=alone.returncode)
+        figures = re.compile(r"[\d.]+(e[+-]\d+)?")
+        self.assertEqual(figures.sub("N", self.output), figures.sub("N", alone.stdout))
+        self.assertGreater(len(trace.of("kernel")), 1000)
 
     def test_a_program_of_others(self):
         if shutil.which("clinfo") is None:

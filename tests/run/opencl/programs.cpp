@@ -118,7 +118,7 @@ struct OpenCl {
 template <class... A>
 void arguments(cl_kernel kernel, const A&... values) {
   cl_uint index = 0;
-  (check(clSetKernelArg(kernel, index++, sizeof values, &values), "clSetKernelArg"), ...);
+  (check(clSetKernelArg(kernel, index++, sizeof(A), &values), "clSetKernelArg"), ...);
 }
 
 void launch(cl_command_queue queue, cl_kernel kernel, std::size_t items, std::size_t group,
@@ -414,6 +414,27 @@ void crash(int launches) {
   std::abort();
 }
 
+// Two images of one process, which count their launches from 1 each.
+void executes(int launches) {
+  vector_add(launches);
+  execl("/proc/self/exe", "again", "vector_add", "4", nullptr);
+}
+
+// Says on standard output what it has waited for, until somebody ends it.
+void announce(int) {
+  const OpenCl cl;
+  cl_command_queue queue = cl.queue();
+  cl_mem memory = cl.buffer(64 * sizeof(int));
+  cl_kernel shift = cl.kernel("shift");
+  const int by = 1;
+  arguments(shift, memory, by);
+  for (unsigned count = 1;; ++count) {
+    launch(queue, shift, 64, 64);
+    check(clFinish(queue), "clFinish");
+    if (::write(STDOUT_FILENO, &count, sizeof count) != sizeof count) std::exit(1);
+  }
+}
+
 // The runtime is of one process only: parent and children each have theirs.
 void forks(int children) {
   for (int i = 0; i < children; ++i) {
@@ -598,6 +619,8 @@ int main(int argc, char** argv) {
       {"storm", storm},
       {"crash", crash},
       {"forks", forks},
+      {"executes", executes},
+      {"announce", announce},
       {"images", [](int) { images(); }},
       {"shared_memory", [](int) { shared_memory(); }},
       {"failures", [](int) { failures(); }},
