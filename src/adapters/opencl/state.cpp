@@ -424,11 +424,12 @@ Queue* new_queue(const void* handle) noexcept {
   cl_device_id device = nullptr;
   cl_context context = nullptr;
   cl_command_queue_properties properties = 0;
-  const auto info = [&]<class T>(cl_command_queue_info what, T& to) {
-    return next().clGetCommandQueueInfo(native, what, sizeof(T), &to, nullptr) == CL_SUCCESS;
+  const auto info = [&](cl_command_queue_info what, void* to, std::size_t size) {
+    return next().clGetCommandQueueInfo(native, what, size, to, nullptr) == CL_SUCCESS;
   };
-  if (!info(CL_QUEUE_DEVICE, device) || !info(CL_QUEUE_CONTEXT, context) ||
-      !info(CL_QUEUE_PROPERTIES, properties)) {
+  if (!info(CL_QUEUE_DEVICE, &device, sizeof(cl_device_id)) ||
+      !info(CL_QUEUE_CONTEXT, &context, sizeof(cl_context)) ||
+      !info(CL_QUEUE_PROPERTIES, &properties, sizeof properties)) {
     return nullptr;
   }
   Device* on = device_of(device);

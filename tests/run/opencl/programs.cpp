@@ -115,10 +115,19 @@ struct OpenCl {
   }
 };
 
+struct Argument {
+  std::size_t bytes;
+  const void* value;
+  explicit Argument(const cl_mem& memory) : bytes(sizeof(cl_mem)), value(&memory) {}
+  explicit Argument(const int& number) : bytes(sizeof(int)), value(&number) {}
+};
+
 template <class... A>
 void arguments(cl_kernel kernel, const A&... values) {
   cl_uint index = 0;
-  (check(clSetKernelArg(kernel, index++, sizeof(A), &values), "clSetKernelArg"), ...);
+  for (const Argument& argument : {Argument(values)...}) {
+    check(clSetKernelArg(kernel, index++, argument.bytes, argument.value), "clSetKernelArg");
+  }
 }
 
 void launch(cl_command_queue queue, cl_kernel kernel, std::size_t items, std::size_t group,
