@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """A launch storm on OpenCL, bare and watched in turns: what watching adds to one launch.
 
-    benchmarks/opencl_storm.py PASTAPROF OPENCL_PROGRAMS [LAUNCHES] [TURNS]
-
-OPENCL_PROGRAMS is the test program build/*/tests/run/opencl/opencl_programs. One launch is
-clSetKernelArg and clEnqueueNDRangeKernel of a kernel of one group of 64 items.
+One launch is clSetKernelArg and clEnqueueNDRangeKernel of a kernel of one group of 64 items.
 """
+import argparse
 import os
 import statistics
 import subprocess
@@ -14,15 +12,19 @@ import tempfile
 
 
 def main():
-    pastaprof, program = (os.path.abspath(path) for path in sys.argv[1:3])
-    launches = sys.argv[3] if len(sys.argv) > 3 else "200000"
-    turns = int(sys.argv[4]) if len(sys.argv) > 4 else 5
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pastaprof")
+    parser.add_argument("programs", help="build/*/tests/run/opencl_programs")
+    parser.add_argument("launches", nargs="?", default="200000")
+    parser.add_argument("turns", nargs="?", type=int, default=5)
+    given = parser.parse_args()
+    pastaprof, program = os.path.abspath(given.pastaprof), os.path.abspath(given.programs)
     figures = {"bare": [], "watched": []}
     with tempfile.TemporaryDirectory() as folder:
         watch = [pastaprof, "run", "-f", "-o", "t.pasta", "--report", "report", "--tool", "summary", "--"]
-        for _ in range(turns):
+        for _ in range(given.turns):
             for how, before in (("bare", []), ("watched", watch)):
-                output = subprocess.run([*before, program, "storm", launches], cwd=folder, check=True,
+                output = subprocess.run([*before, program, "storm", given.launches], cwd=folder, check=True,
                                         capture_output=True, text=True).stdout
                 figures[how].append([float(word) for word in output.split()[:2]])
     for at, what in enumerate(("wall", "CPU of the program")):

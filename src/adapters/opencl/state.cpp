@@ -203,28 +203,6 @@ bool read_times(cl_event event, CommandTimes& times) {
          read(CL_PROFILING_COMMAND_END, times.end) && times.start <= times.end;
 }
 
-// A command without times: it failed, or the runtime does not know them.
-void put_mark(const Command& command) {
-  Words text;
-  text << command.name;
-  if (command.status < 0) {
-    text << ": ended with status " << std::int64_t{command.status};
-  } else {
-    text << ": ended, no times known";
-  }
-  SpoolPush push = SpoolPush::even_stopped();
-  if (!push) return;
-  Event event{};
-  event.kind = Kind::kScope;
-  event.flags = kInstant | kAnnotation;
-  event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
-  event.correlation = command.what.correlation;
-  event.name = push.string(text.text());
-  event.lane = put_lane(push, *command.queue);
-  event.start_ns = event.end_ns = push.now();
-  push.add(event);
-}
-
 // Of a command that has ended: how, and its times, from which the clock learns. False while it has
 // not.
 bool settle(Command& command) {
@@ -258,28 +236,55 @@ bool settle(Command& command) {
   return true;
 }
 
-void put(const Command& command) {
+void put(SpoolPush& push, LaneId lane, const Command& command) {
   if (command.cancelled.load(std::memory_order_relaxed)) return;
-  if (!command.timed) {
-    put_mark(command);
-    return;
-  }
-  Queue& queue = *command.queue;
-  Device& device = *queue.device;
   Event event = command.what;
-  {
-    const Held held(device.lock);
-    event.start_ns = device.clock.to_host(command.times.start);
-    event.end_ns = device.clock.to_host(command.times.end);
+  event.lane = lane;
+  if (command.timed) {
+    event.name = push.string(command.name);
+    Device& device = *command.queue->device;
+    {
+      const Held held(device.lock);
+      event.start_ns = device.clock.to_host(command.times.start);
+      event.end_ns = device.clock.to_host(command.times.end);
+    }
+    if (event.kind == Kind::kKernel) event.kernel.attributes = push.attributes(command.attributes);
+    if (event.kind == Kind::kSync) event.sync.on = lane;
+  } else {
+    // It failed, or the runtime does not know its times.
+    Words text;
+    text << command.name;
+    if (command.status < 0) {
+      text << ": ended with status " << std::int64_t{command.status};
+    } else {
+      text << ": ended, no times known";
+    }
+    event = {};
+    event.kind = Kind::kScope;
+    event.flags = kInstant | kAnnotation;
+    event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
+    event.correlation = command.what.correlation;
+    event.name = push.string(text.text());
+    event.lane = lane;
+    event.start_ns = event.end_ns = push.now();
   }
-  SpoolPush push = SpoolPush::even_stopped();
-  if (!push) return;
-  event.name = push.string(command.name);
-  event.lane = put_lane(push, queue);
-  if (event.kind == Kind::kKernel) event.kernel.attributes = push.attributes(command.attributes);
-  if (event.kind == Kind::kSync) event.sync.on = event.lane;
   push.add(event);
-  tell_clock(push, device, push.now(), false);
+}
+
+void put_all(Queue& queue, const Command* command) {
+  constexpr int kAtOnce = 256;
+  while (command != nullptr) {
+    SpoolPush push = SpoolPush::even_stopped();
+    if (!push) {
+      command = command->next;  // that is counted
+      continue;
+    }
+    const LaneId lane = put_lane(push, queue);
+    for (int i = 0; i < kAtOnce && command != nullptr; ++i, command = command->next) {
+      put(push, lane, *command);
+    }
+    tell_clock(push, *queue.device, push.now(), false);
+  }
 }
 
 void look_once(Queue& queue, bool all) {
@@ -321,7 +326,7 @@ void look_once(Queue& queue, bool all) {
     identify_clock(*queue.device);
     read_clocks(*queue.device);
   }
-  for (const Command* command = done; command != nullptr; command = command->next) put(*command);
+  put_all(queue, done);
   // What was not looked at stays behind what was.
   (last == nullptr ? first : last->next) = taken;
   if (taken != nullptr) last = taken_last;
