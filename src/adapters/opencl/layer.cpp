@@ -226,7 +226,6 @@ Work point(std::string_view name) {
 template <class Make, class Call>
 cl_int enqueue(std::string_view name, cl_command_queue handle, cl_event* event, bool blocking,
                Make make, Call call) {
-  const std::int64_t start_ns = SpoolPush::now();
   Queue* queue = trace::is_collecting() ? queue_of(handle) : nullptr;
   Command* command = nullptr;
   if (queue != nullptr) {
@@ -238,6 +237,7 @@ cl_int enqueue(std::string_view name, cl_command_queue handle, cl_event* event, 
       command->attributes = work.attributes;
     }
   }
+  const std::int64_t start_ns = command != nullptr ? command->before_ns : SpoolPush::now();
   cl_event own = nullptr;
   cl_event* place = event != nullptr || command == nullptr ? event : &own;
   const cl_int status = call(place);
