@@ -36,7 +36,7 @@ struct Cost {
 // A finding with level, share, of, and the evidence that all have; nothing when it is too small.
 std::optional<Finding> begin(const View& view, std::string_view id, Basis basis, Cost cost);
 // Adds the `count` pieces of work that take longest: kernel_1, kernel_1_ns, kernel_1_calls, ...
-void add_work(const View& view, std::vector<const WorkUse*> uses, std::size_t count,
+void add_work(const View& view, std::span<const WorkUse* const> uses, std::size_t count,
               Finding& finding);
 // The same of calls, with the operator that they come from.
 void add_calls(const View& view, std::span<const CallUse> calls, std::size_t count,

@@ -86,7 +86,7 @@ std::optional<Finding> begin(const View& view, std::string_view id, Basis basis,
   return finding;
 }
 
-void add_work(const View& view, std::vector<const WorkUse*> uses, std::size_t count,
+void add_work(const View& view, std::span<const WorkUse* const> uses, std::size_t count,
               Finding& finding) {
   std::map<StringId, Row> by_name;
   for (const WorkUse* use : uses) {
