@@ -14,6 +14,8 @@ namespace pasta::cli {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+// Some vendors tell of work only so long after it has ended.
+constexpr std::int64_t kQuiet = 3 * kSecond;
 
 // "1234", "12.3 k", "4.5 M".
 std::string short_count(double count) {
@@ -59,13 +61,14 @@ void LiveCounts::see(std::span<const Event> events, const Context& context) {
   events_ += static_cast<std::int64_t>(events.size());
   for (const Event& event : events) {
     if (event.untimed()) continue;
-    latest_ns_ = std::max(latest_ns_, event.end_ns);
     if (kDeviceWork.has(event.kind)) {
+      latest_work_ns_ = std::max(latest_work_ns_, event.end_ns);
       Calls& calls = work_[event.name.value];
       ++calls.count;
       calls.time_ns += event.duration_ns();
-      devices_[context.dictionary().lane(event.lane).device].recent.emplace_back(event.start_ns,
-                                                                                 event.end_ns);
+      DeviceState& device = devices_[context.dictionary().lane(event.lane).device];
+      device.has_work = true;
+      device.recent.emplace_back(event.start_ns, event.end_ns);
     } else if (event.kind == Kind::kScope && (event.flags & kInstant) == 0) {
       Calls& calls = ranges_[event.name.value];
       ++calls.count;
@@ -80,7 +83,7 @@ void LiveCounts::see(std::span<const Event> events, const Context& context) {
     }
   }
   for (auto& [id, device] : devices_) {
-    while (!device.recent.empty() && device.recent.front().second <= latest_ns_ - kSecond) {
+    while (!device.recent.empty() && device.recent.front().second <= latest_work_ns_ - kSecond) {
       device.recent.pop_front();
     }
   }
@@ -107,14 +110,18 @@ std::string LiveCounts::header(std::chrono::nanoseconds elapsed) {
   return line;
 }
 
-std::string LiveCounts::device_line(DeviceId id, const DeviceState& device) const {
+std::string LiveCounts::device_line(DeviceId id, const DeviceState& device,
+                                    std::int64_t now_ns) const {
   std::string line = id ? fmt::format("device {}", context_->device_label(id)) : "host";
-  if (!device.recent.empty()) {
+  const std::int64_t quiet_ns = now_ns - latest_work_ns_;
+  if (device.has_work && quiet_ns > kQuiet) {
+    line += fmt::format(", no work seen for {} s", quiet_ns / kSecond);
+  } else if (device.has_work) {
     // From the last end backwards, each adds what starts before all that came after it.
-    std::int64_t busy = 0, covered = latest_ns_;
+    std::int64_t busy = 0, covered = latest_work_ns_;
     for (auto work = device.recent.rbegin(); work != device.recent.rend(); ++work) {
       const std::int64_t end = std::min(work->second, covered);
-      const std::int64_t start = std::max(work->first, latest_ns_ - kSecond);
+      const std::int64_t start = std::max(work->first, latest_work_ns_ - kSecond);
       if (start >= end) continue;
       busy += end - start;
       covered = start;
@@ -157,7 +164,8 @@ std::vector<std::string> LiveCounts::text(std::chrono::nanoseconds elapsed, std:
                                           std::size_t width) {
   std::vector<std::string> text = {header(elapsed)};
   for (const auto& [id, device] : devices_) {
-    if (text.size() < lines) text.push_back(device_line(id, device));
+    const std::int64_t now_ns = context_->origin_ns() + elapsed.count();
+    if (text.size() < lines) text.push_back(device_line(id, device, now_ns));
   }
   if (text.size() < lines) {
     const bool device = !work_.empty();

@@ -31,20 +31,21 @@ class LiveCounts {
     std::int64_t time_ns = 0;
   };
   struct DeviceState {
-    // Work that ended in the last second, in order of its end.
+    // Work that ended in the second before the latest end, in order of its end.
     std::deque<std::pair<std::int64_t, std::int64_t>> recent;
     std::int64_t allocated = 0, peak = 0;
-    bool has_memory = false;
+    bool has_work = false, has_memory = false;
   };
   using ByName = std::unordered_map<std::uint32_t, Calls>;
   [[nodiscard]] std::string header(std::chrono::nanoseconds elapsed);
-  [[nodiscard]] std::string device_line(DeviceId id, const DeviceState& device) const;
+  [[nodiscard]] std::string device_line(DeviceId id, const DeviceState& device,
+                                        std::int64_t now_ns) const;
   void add_table(const ByName& of, const char* what, std::size_t lines, std::size_t width,
                  std::vector<std::string>& to) const;
 
   const Context* context_ = nullptr;
   std::int64_t events_ = 0;
-  std::int64_t latest_ns_ = kNoTime;
+  std::int64_t latest_work_ns_ = 0;          // of all devices
   ByName work_, ranges_;                     // by StringId
   std::map<DeviceId, DeviceState> devices_;  // none: the host
   std::unordered_set<std::uint32_t> ended_;  // processes
