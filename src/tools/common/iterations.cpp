@@ -521,6 +521,8 @@ void Iterations::Impl::add(const Event& event, const Dictionary& dictionary) {
     case Kind::kGap:
       at(home.launches).lost += event.gap.lost;
       return;
+    case Kind::kCounter:
+      return;
     default:
       break;
   }

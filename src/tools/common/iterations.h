@@ -108,7 +108,8 @@ struct IterationExcess {
   std::int64_t wait_ns = 0;
 };
 
-// Fed with all events of a trace of kIterationKinds, in the order in which a tool gets them.
+// Fed with all events of a trace of kIterationKinds, in the order in which a tool gets them;
+// counters among them do not matter.
 class Iterations {
  public:
   explicit Iterations(MarksUse marks);

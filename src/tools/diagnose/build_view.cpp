@@ -406,6 +406,17 @@ class Builder {
     }
     for (const auto& [key, use] : waits) view().waits.push_back(use);
     for (const auto& [key, use] : allocations) view().allocations.push_back(use);
+    Windows of_returns(windows());
+    std::size_t returned_in = kNowhere;
+    for (const Return& one : observed_.returns()) {
+      if (one.device != device_.device) continue;
+      const std::size_t at = of_returns.holding(one.at_ns);
+      if (at == kNowhere || !windows()[at].steady()) continue;
+      ++view().returns;
+      view().returned_bytes = add_saturated(view().returned_bytes, one.bytes);
+      view().returning_iterations += at != returned_in ? 1 : 0;
+      returned_in = at;
+    }
     view().allocation_idle_ns = stats::intersection_length(idle_, allocating);
     view().median_launch_ns = observed_.median_launch_ns(device_.owners.front(), dictionary_);
   }

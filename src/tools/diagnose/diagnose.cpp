@@ -93,6 +93,6 @@ constinit const ToolEntry kDiagnose = {
     .options = kOptions,
     .make = make,
     .join = diagnose::join,
-    .also = kDeviceWork | kIterationKinds | KindSet(Kind::kSync)};
+    .also = kDeviceWork | kIterationKinds | Kind::kSync | Kind::kCounter};
 
 }  // namespace pasta::tools

@@ -12,6 +12,9 @@ namespace {
 // An "asynchronous" copy that takes longer has waited: see docs/idle-causes.md.
 constexpr std::int64_t kLongCopyNs = 1'000'000;
 
+// How sources call what the caching allocator holds, used or not.
+constexpr std::string_view kTotalReserved = "Total Reserved";
+
 // Calls that get device memory from the driver or return it; not those of a stream-ordered pool,
 // which is the cure.
 bool allocates(std::string_view name) {
@@ -29,6 +32,10 @@ bool allocates(std::string_view name) {
 void Observed::add(const Event& event, const Dictionary& dictionary) {
   if (kDeviceWork.has(event.kind)) {
     add_work(event, dictionary);
+    return;
+  }
+  if (event.kind == Kind::kCounter) {
+    add_reserved(event, dictionary);
     return;
   }
   const Lane& lane = lanes_.get(event.lane, [&] { return dictionary.lane(event.lane); });
@@ -92,6 +99,18 @@ void Observed::add_call(const Event& event, const Dictionary& dictionary) {
       event.kind == Kind::kSync || role.role.waits || (role.role.copies && took >= kLongCopyNs);
   if (!waits && !role.allocates) return;
   calls_.push_back({event.start_ns, event.end_ns, event.name, event.scope, process, waits});
+}
+
+void Observed::add_reserved(const Event& event, const Dictionary& dictionary) {
+  const bool told = tells_reserved_.get(
+      event.name, [&] { return dictionary.text(event.name) == kTotalReserved; });
+  if (!told || event.untimed() || !event.counter.device) return;
+  const auto [known, is_new] = reserved_.try_emplace(event.counter.device, event.counter.value);
+  const double less = known->second - event.counter.value;
+  if (less > 0 && less < 9e18) {
+    returns_.push_back({event.end_ns, event.counter.device, static_cast<std::int64_t>(less)});
+  }
+  known->second = event.counter.value;
 }
 
 std::int64_t Observed::median_launch_ns(ProcessId queue_owner, const Dictionary& dictionary) {

@@ -45,6 +45,13 @@ struct HostCall {
   bool waits;  // else it allocates or frees
 };
 
+// The caching allocator gave memory back to the driver.
+struct Return {
+  std::int64_t at_ns;
+  DeviceId device;
+  std::int64_t bytes;
+};
+
 class Observed {
  public:
   void add(const Event& event, const Dictionary& dictionary);
@@ -52,6 +59,7 @@ class Observed {
   [[nodiscard]] std::span<const std::unique_ptr<DeviceWork>> devices() const { return devices_; }
   [[nodiscard]] const HostActivity& host() const { return host_; }
   [[nodiscard]] std::span<const HostCall> calls() const { return calls_; }
+  [[nodiscard]] std::span<const Return> returns() const { return returns_; }
   [[nodiscard]] const Recomputed& recomputed() const { return recomputed_; }
   [[nodiscard]] KernelClass type_of(StringId kernel, const Dictionary& dictionary) const {
     return types_.get(kernel, [&] { return classify_kernel(dictionary.text(kernel)); });
@@ -67,6 +75,7 @@ class Observed {
   };
   void add_work(const Event& event, const Dictionary& dictionary);
   void add_call(const Event& event, const Dictionary& dictionary);
+  void add_reserved(const Event& event, const Dictionary& dictionary);
 
   Memo<LaneId, DeviceWork*> device_of_;
   std::vector<std::unique_ptr<DeviceWork>> devices_;
@@ -76,6 +85,9 @@ class Observed {
   PendingLaunches launches_;
   HostActivity host_;
   std::vector<HostCall> calls_;
+  Memo<StringId, bool> tells_reserved_;
+  std::map<DeviceId, double> reserved_;  // now
+  std::vector<Return> returns_;
   Recomputed recomputed_;
   std::map<ProcessId, stats::Quantiles> launch_ns_;
 };

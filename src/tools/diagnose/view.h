@@ -119,7 +119,10 @@ struct View {
   std::vector<WorkUse> work;
   std::vector<CallUse> waits;
   std::vector<CallUse> allocations;
-  std::int64_t allocation_idle_ns = 0;  // idle time under calls that allocate or free
+  std::int64_t returns = 0;  // of the allocator's cache to the driver, by its own account
+  std::int64_t returned_bytes = 0;
+  std::int64_t returning_iterations = 0;  // in which that happened
+  std::int64_t allocation_idle_ns = 0;    // idle time under calls that allocate or free
   Chains chains;
   std::vector<QueueUse> compute_queues;
   std::int64_t compute_overlap_ns = 0;  // time in which two of them or more ran

@@ -30,6 +30,36 @@ std::int64_t median_of(const std::vector<const Window*>& windows, Value&& value)
   return median(std::move(values));
 }
 
+void add_returns(const View& view, Finding& finding) {
+  if (view.returns == 0) return;
+  const auto each = static_cast<double>(view.iterations);
+  finding.evidence.emplace_back("cache_returns", static_cast<double>(view.returns) / each);
+  finding.evidence.emplace_back("cache_returned", view.mean(view.returned_bytes), Unit::kBytes);
+}
+
+// The allocator's own account of what it holds, where no call to the driver says what that cost. A
+// cache is given back when an allocation fails, which is then tried again, or by empty_cache().
+std::optional<Finding> allocator_returns(const View& view) {
+  if (view.returning_iterations < 2 || view.returning_iterations * 2 < view.iterations) {
+    return std::nullopt;
+  }
+  Finding finding{.id = "memory-churn",
+                  .level = Finding::Level::kInfo,
+                  .text = fmt::format(
+                      "the allocator gave memory of device {} back to the driver in {} of {} "
+                      "steady iterations: it ran out and tried again, or the program empties its "
+                      "cache; what that costs is not in the trace",
+                      view.device, view.returning_iterations, view.iterations),
+                  .of = {},
+                  .evidence = {{"device", view.device.empty() ? Cell() : Cell(view.device)},
+                               {"basis", std::string("measured")}},
+                  .advice =
+                      "look at num_alloc_retries, and at expandable segments; leave "
+                      "empty_cache() out of the loop"};
+  add_returns(view, finding);
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> memory_churn(const View& view) {
@@ -40,9 +70,11 @@ std::optional<Finding> memory_churn(const View& view) {
     calls += call.calls;
     host = add_saturated(host, call.total_ns);
   }
-  if (calls < view.iterations) return std::nullopt;
-  auto finding = begin(view, "memory-churn", Basis::kMeasured, {host, view.allocation_idle_ns});
-  if (!finding) return std::nullopt;
+  std::optional<Finding> finding;
+  if (calls >= view.iterations) {
+    finding = begin(view, "memory-churn", Basis::kMeasured, {host, view.allocation_idle_ns});
+  }
+  if (!finding) return allocator_returns(view);
   finding->text = fmt::format(
       "the host allocates and frees device memory in the steady iterations: {:.1f} calls and {} in "
       "each, in which device {} stands still for {}",
@@ -53,6 +85,7 @@ std::optional<Finding> memory_churn(const View& view) {
   finding->evidence.emplace_back("host_time", view.mean(host), Unit::kNanoseconds);
   finding->evidence.emplace_back("idle_time", view.mean(view.allocation_idle_ns),
                                  Unit::kNanoseconds);
+  add_returns(view, *finding);
   add_calls(view, view.allocations, 3, *finding);
   finding->advice =
       "keep buffers or use a caching or stream-ordered allocator; with PyTorch, such calls in "
