@@ -149,13 +149,12 @@ std::string DatabaseAdapter::where() const {
                          : fmt::format("table {}", table_);
 }
 
-std::optional<std::int64_t> DatabaseAdapter::integer(int column, std::string_view what) {
-  if (column < 0) return std::nullopt;
+std::optional<std::int64_t> DatabaseAdapter::unusual_integer(int column, std::string_view what) {
   const auto value = row_->integer(column);
   if (value) return value;
   // Some writers leave a number out by writing no text for it.
   const Type type = row_->type(column);
-  if (type == Type::kNull || (type == Type::kText && row_->text(column).empty())) return value;
+  if (type == Type::kText && row_->text(column).empty()) return value;
   note(Reason::kUnreadableNumber, [&] {
     return fmt::format("{} is {}", what,
                        type == Type::kText ? fmt::format("\"{}\"", row_->text(column).substr(0, 40))
@@ -174,11 +173,6 @@ std::optional<double> DatabaseAdapter::real(int column, std::string_view what) {
   note(Reason::kUnreadableNumber,
        [&] { return fmt::format("{} is \"{}\"", what, row_->text(column).substr(0, 40)); });
   return std::nullopt;
-}
-
-std::uint32_t DatabaseAdapter::small(int column, std::string_view what) {
-  const auto value = integer(column, what);
-  return value && *value >= 0 && *value <= 0xffffffff ? static_cast<std::uint32_t>(*value) : 0;
 }
 
 void DatabaseAdapter::set_times(Event& event, int start_column, int end_column) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "adapters/common/recent_attributes.h"
 #include "adapters/common/select.h"
 #include "base/sqlite.h"
 #include "correlate/assembler.h"
@@ -72,11 +73,21 @@ class DatabaseAdapter : public Adapter {
     return row_->integer(column);
   }
   // Nothing when it is NULL or empty, or no whole number, which is a problem.
-  std::optional<std::int64_t> integer(int column, std::string_view what);
+  std::optional<std::int64_t> integer(int column, std::string_view what) {
+    if (column < 0) return std::nullopt;
+    const base::sqlite::Row::Cell& cell = row_->cell(column);
+    if (cell.type == base::sqlite::Type::kInteger) return cell.integer;
+    if (cell.type == base::sqlite::Type::kNull) return std::nullopt;
+    return unusual_integer(column, what);
+  }
   // Nothing when it is NULL, which is a missing field, or no finite number; both are problems.
   std::optional<double> real(int column, std::string_view what);
   // 0 when unknown or when 32 bits cannot hold it.
-  std::uint32_t small(int column, std::string_view what);
+  std::uint32_t small(int column, std::string_view what) {
+    const std::int64_t value = integer(column, what).value_or(0);
+    return value >= 0 && value <= 0xffffffff ? static_cast<std::uint32_t>(value) : 0;
+  }
+  AttributesId attributes_id(const LaunchAttributes& a) { return attributes_.id(dictionary(), a); }
   // Sets both times, or makes the event untimed and counts why.
   void set_times(Event& event, int start, int end);
   void set_instant(Event& event, int at);
@@ -105,6 +116,7 @@ class DatabaseAdapter : public Adapter {
   // Takes up to `limit` rows; false when there are no more.
   Result<bool> take_rows(base::sqlite::Statement& rows, const Take& take, std::size_t limit);
   Status damaged(Error error);
+  std::optional<std::int64_t> unusual_integer(int column, std::string_view what);
   void refuse(Reason reason, const std::string& place);
   [[nodiscard]] std::string where() const;
 
@@ -119,6 +131,7 @@ class DatabaseAdapter : public Adapter {
   const base::sqlite::Row* row_ = nullptr;
   std::string table_;  // of row_
   Status refused_;
+  RecentAttributes attributes_;
   Step step_ = Step::kPrepare;
 };
 

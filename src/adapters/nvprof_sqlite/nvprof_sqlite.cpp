@@ -345,7 +345,7 @@ void NvprofSqlite::read_kernels(std::string_view kind) {
     attributes.static_shared_bytes = small(static_shared, "staticSharedMemory");
     attributes.dynamic_shared_bytes = small(dynamic_shared, "dynamicSharedMemory");
     attributes.local_bytes_per_thread = small(local, "localMemoryPerThread");
-    event.kernel.attributes = dictionary().attributes(attributes);
+    event.kernel.attributes = attributes_id(attributes);
     place_work(event, work);
     return add(event);
   });

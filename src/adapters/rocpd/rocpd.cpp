@@ -607,7 +607,7 @@ void Rocpd::read_kernels(Group& group) {
     if (shared > static_bytes) attributes.dynamic_shared_bytes = shared - static_bytes;
     attributes.local_bytes_per_thread = small(private_bytes, "private_segment_size");
     if (attributes != LaunchAttributes{}) {
-      event.kernel.attributes = dictionary().attributes(attributes);
+      event.kernel.attributes = attributes_id(attributes);
     }
     event.kernel.ordinal = small(dispatch, "dispatch_id");
     set_times(event, times.start, times.end);

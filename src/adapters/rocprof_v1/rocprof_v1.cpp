@@ -244,7 +244,7 @@ void RocprofV1::read_kernels() {
     attributes.dynamic_shared_bytes = small(shared, "lds");
     attributes.local_bytes_per_thread = small(scratch, "scr");
     if (attributes != LaunchAttributes{}) {
-      event.kernel.attributes = dictionary().attributes(attributes);
+      event.kernel.attributes = attributes_id(attributes);
     }
     if (const auto at = number(index, "Index"); at && *at < 0xffffffff) {
       event.kernel.ordinal = static_cast<std::uint32_t>(*at) + 1;

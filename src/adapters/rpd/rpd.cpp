@@ -409,7 +409,7 @@ void Rpd::read_ops() {
         if (grid_unit_ == GridUnit::kUnknown) std::ranges::fill(event.kernel.grid, 0u);
         attributes.dynamic_shared_bytes = small(group_bytes, "groupSegmentSize");
         attributes.local_bytes_per_thread = small(private_bytes, "privateSegmentSize");
-        event.kernel.attributes = dictionary().attributes(attributes);
+        event.kernel.attributes = attributes_id(attributes);
       }
     }
     set_times(event, op.start, op.end);
