@@ -501,6 +501,8 @@ Command* begin(Queue& queue) noexcept {
   if (command == nullptr) command = g_state.arena.make<Command>();
   if (command == nullptr) {
     trace::work_ends(1);
+    SpoolPush push;
+    if (push) push.lost(1);
     return nullptr;
   }
   command->next = nullptr;
