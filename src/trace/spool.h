@@ -226,6 +226,9 @@ struct FactCell {
   CellKind kind;
   std::uint8_t unused2[25];
 };
+// The scope of a call that another thread tells of afterwards: what its own thread had open when it
+// began.
+inline constexpr std::uint32_t kScopeByTime = ~std::uint32_t{0};
 inline constexpr std::size_t kCellBytes = sizeof(Event);
 static_assert(sizeof(StringCell) == 64 && offsetof(StringCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(FrameCell) == 64 && offsetof(FrameCell, kind) == offsetof(Event, kind));

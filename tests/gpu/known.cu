@@ -48,17 +48,25 @@ __global__ void spin(long long cycles) {
   while (clock64() - begin < cycles) {
   }
 }
-// First and last reading of the GPU's own clock by all its threads.
-__global__ void timed_spin(unsigned long long ns, unsigned long long* first,
-                           unsigned long long* last) {
+// First and last reading of the GPU's own clock by each block.
+__global__ void timed_spin(unsigned long long ns, unsigned long long* readings) {
   unsigned long long begin, now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
   do {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   } while (now - begin < ns);
-  if (threadIdx.x == 0) {
-    atomicMin(first, begin);
-    atomicMax(last, now);
+  readings[2 * blockIdx.x] = begin;
+  readings[2 * blockIdx.x + 1] = now;
+}
+// Answers the host `count` times with the GPU's own clock, as soon as it is asked.
+__global__ void answer(volatile unsigned* asked, volatile unsigned long long* answers, int count) {
+  for (int i = 1; i <= count; ++i) {
+    while (*asked != static_cast<unsigned>(i)) {
+    }
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    *answers = now;
+    __threadfence_system();
   }
 }
 __global__ void trap() { asm volatile("trap;"); }
@@ -218,24 +226,76 @@ int forking(int of_each) {
   return bad;
 }
 
-// Kernels of known length by the GPU's own clock: prints what it read, in ns.
-int timing(int count) {
-  unsigned long long* clock;
-  CHECK(cudaMallocHost(&clock, 2 * sizeof *clock));
-  timed_spin<<<1, 32>>>(1000, clock, clock + 1);
+long long now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
+}
+
+struct Clock {
+  long long offset_ns = 0;  // CLOCK_MONOTONIC - the GPU's own
+  long long round_ns = 0;   // of the quickest answer
+};
+
+Clock read_clock() {
+  constexpr int kCount = 200;
+  static unsigned* asked = nullptr;
+  static unsigned long long* answers = nullptr;
+  if (asked == nullptr) {
+    CHECK(cudaMallocHost(&asked, sizeof *asked));
+    CHECK(cudaMallocHost(&answers, sizeof *answers));
+  }
+  volatile unsigned* ask = asked;
+  volatile unsigned long long* told = answers;
+  *ask = 0;
+  answer<<<1, 1>>>(asked, answers, kCount);
+  Clock best;
+  for (unsigned i = 1; i <= kCount; ++i) {
+    *told = 0;
+    const long long before = now_ns();
+    *ask = i;
+    while (*told == 0) {
+    }
+    const long long took = now_ns() - before;
+    if (i > 1 && took >= best.round_ns) continue;
+    best = {before + took / 2 - static_cast<long long>(*told), took};
+  }
   CHECK(cudaDeviceSynchronize());
+  return best;
+}
+
+// Kernels of known length by the GPU's own clock: prints the first and the last reading of it, as
+// times of CLOCK_MONOTONIC, what CUDA's events say of the length, and how long the quickest
+// exchange took that the clocks were compared by, all in ns.
+int timing(int count) {
+  constexpr int kBlocks = 132;
+  unsigned long long* readings;
+  std::vector<unsigned long long> read(2 * kBlocks);
+  CHECK(cudaMalloc(&readings, read.size() * sizeof read[0]));
+  cudaEvent_t before, after;
+  CHECK(cudaEventCreate(&before));
+  CHECK(cudaEventCreate(&after));
+  timed_spin<<<kBlocks, 32>>>(1000, readings);
+  read_clock();
   for (int i = 0; i < count; ++i) {
-    clock[0] = ~0ull, clock[1] = 0;
-    cudaEvent_t before, after;
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
+    const Clock first = read_clock();
     CHECK(cudaEventRecord(before));
-    timed_spin<<<132, 32>>>(200'000ull * static_cast<unsigned>(i % 10 + 1), clock, clock + 1);
+    timed_spin<<<kBlocks, 32>>>(200'000ull * static_cast<unsigned>(i % 10 + 1), readings);
     CHECK(cudaEventRecord(after));
     CHECK(cudaDeviceSynchronize());
+    const Clock second = read_clock();
+    CHECK(cudaMemcpy(read.data(), readings, read.size() * sizeof read[0], cudaMemcpyDeviceToHost));
     float ms = 0;
     CHECK(cudaEventElapsedTime(&ms, before, after));
-    std::printf("%llu %llu %.0f\n", clock[0], clock[1], static_cast<double>(ms) * 1e6);
+    unsigned long long begin = read[0], end = read[1];
+    for (std::size_t k = 0; k < read.size(); k += 2) {
+      begin = read[k] < begin ? read[k] : begin;
+      end = read[k + 1] > end ? read[k + 1] : end;
+    }
+    const long long offset_ns = first.offset_ns / 2 + second.offset_ns / 2;
+    std::printf("%lld %lld %.0f %lld\n", static_cast<long long>(begin) + offset_ns,
+                static_cast<long long>(end) + offset_ns, static_cast<double>(ms) * 1e6,
+                first.round_ns > second.round_ns ? first.round_ns : second.round_ns);
   }
   return 0;
 }

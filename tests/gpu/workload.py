@@ -50,7 +50,8 @@ def make(name):
 def kernels_of(profile):
     kernels = {}
     for event in profile.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(("Mem", "ProfilerStep")):
+        annotation = event.name.startswith(("ProfilerStep", "Optimizer."))
+        if event.device_type == torch.autograd.DeviceType.CUDA and not annotation and not event.name.startswith("Mem"):
             count, total = kernels.get(event.name, (0, 0))
             kernels[event.name] = (count + 1, total + event.time_range.elapsed_us())
     return kernels

@@ -423,6 +423,7 @@ void add_event(SpoolPush& push, Decoded& told) {
       learn_context(told.place.context, told.place.device);
       break;
     case Kind::kApi:
+      event.scope = {trace::spool::kScopeByTime};
       event.name = call_of(push,
                            event.detail == static_cast<std::uint16_t>(ApiDomain::kDriver)
                                ? CallbackDomain::kDriver

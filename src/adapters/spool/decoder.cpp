@@ -1,8 +1,11 @@
 #include "adapters/spool/decoder.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "correlate/path_nodes.h"
@@ -181,10 +184,10 @@ bool Decoder::define(const Event& cell, Problems& problems) {
   return false;
 }
 
-bool Decoder::event(Event& event) const {
+bool Decoder::event(Event& event) {
   if (event.lane.value == 0 || !map(lanes_, event.lane) || !map(strings_, event.name) ||
-      !map(frames_, event.scope) || (event.flags & ~kKnownFlags) != 0 ||
-      event.correlation > kMaxVendorCorrelation) {
+      (event.scope.value != kScopeByTime && !map(frames_, event.scope)) ||
+      (event.flags & ~kKnownFlags) != 0 || event.correlation > kMaxVendorCorrelation) {
     return false;
   }
   if (event.correlation != 0 && image_ != 0) {
@@ -192,12 +195,36 @@ bool Decoder::event(Event& event) const {
     if (event.correlation >> kImageShift != 0 || image > kMaxVendorCorrelation) return false;
     event.correlation |= image;
   }
+  // Only calls are told of without their thread.
+  if (event.scope.value == kScopeByTime && event.kind != Kind::kApi) return false;
+  if (event.kind == Kind::kKernel) event.name = demangled(event.name);
   event.correlation = make_correlation(process_, event.correlation);
   if (event.untimed())
     return event.start_ns == kNoTime && event.end_ns == kNoTime && payload(event);
   return event.start_ns <= event.end_ns &&
          !__builtin_add_overflow(event.start_ns, epoch_ns_, &event.start_ns) &&
          !__builtin_add_overflow(event.end_ns, epoch_ns_, &event.end_ns) && payload(event);
+}
+
+// Compilers' names of kernels, as people write them. What cannot be one stays as it is.
+StringId Decoder::demangled(StringId name) {
+  const auto [known, is_new] = demangled_.try_emplace(name.value, name);
+  if (!is_new) return known->second;
+  const std::string text(dictionary_->text(name));
+  if (text.rfind("_Z", 0) != 0) return name;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> result(
+      abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status), std::free);
+  if (status == 0 && result != nullptr) known->second = dictionary_->string(result.get());
+  return known->second;
+}
+
+bool Decoder::open(const OpenRange& range, std::uint32_t lane, Open& to) const {
+  if (range.silent != 0 || range.frame == 0 || lane == 0) return false;
+  to.lane = {lane};
+  to.inside = {range.frame};
+  return map(lanes_, to.lane) && map(frames_, to.inside) &&
+         !__builtin_add_overflow(range.start_ns, epoch_ns_, &to.start_ns);
 }
 
 bool Decoder::payload(Event& event) const {

@@ -38,6 +38,13 @@ class Decoder {
   bool unfinished(const trace::SpoolLane::Started& range, std::int64_t end_ns, Event& event) const;
   // Whether it is the one that was committed last, with another end.
   [[nodiscard]] bool is_last(const Event& event) const;
+  // A range that is open now, and the path that it opens; false when it opens none.
+  struct Open {
+    LaneId lane{};
+    std::int64_t start_ns = 0;
+    FrameId inside{};
+  };
+  bool open(const trace::spool::OpenRange& range, std::uint32_t lane, Open& to) const;
   // Of what was lost from the last event on.
   bool gap(std::uint32_t lane, std::uint64_t lost, std::int64_t end_ns, Event& event) const;
   // What was said of the process, by key.
@@ -49,7 +56,8 @@ class Decoder {
 
  private:
   bool define(const Event& cell, Problems& problems);
-  bool event(Event& event) const;
+  bool event(Event& event);
+  StringId demangled(StringId name);
   bool payload(Event& event) const;
   template <class IdType>
   static bool map(const std::vector<IdType>& table, IdType& id) {
@@ -79,6 +87,7 @@ class Decoder {
   std::vector<DeviceId> devices_ = {{}};
   std::vector<AttributesId> attributes_ = {{}};
   std::map<std::string, Fact> facts_;
+  std::unordered_map<std::uint32_t, StringId> demangled_;  // names of kernels
   Event last_{};
   std::int64_t last_end_ns_;
 };

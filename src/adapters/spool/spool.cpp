@@ -14,6 +14,7 @@
 
 #include "adapters/spool/decoder.h"
 #include "adapters/spool/links.h"
+#include "adapters/spool/scopes.h"
 #include "trace/sorted_runs.h"
 #include "trace/spool_reader.h"
 
@@ -49,6 +50,7 @@ class Run final : public Adapter {
     sink_ = &sink;
     dictionary_ = &sink.dictionary();
     links_.emplace(*dictionary_);
+    scopes_.emplace(*dictionary_);
     strict_ = plan.strict;
     const SpoolRun& run = folder_.run();
     // All times of a run count from its start, so that they mean the same while it is followed,
@@ -67,6 +69,9 @@ class Run final : public Adapter {
       PASTA_TRY(refresh());
       PASTA_TRY(read_all());
       PASTA_TRY(complete());
+      resolve_scopes(std::numeric_limits<std::int64_t>::max());
+      for (const Event& event : waiting_) PASTA_TRY(sorted_->add(event));
+      waiting_ = {};
       PASTA_TRY(sorted_->finish());
     }
     return {};
@@ -116,22 +121,47 @@ class Run final : public Adapter {
   }
 
   Status keep() {
-    if (!sorted_) {
-      for (const Event& event : fresh_) links_->learn(event);
-      waiting_.insert(waiting_.end(), fresh_.begin(), fresh_.end());
-    } else {
-      for (const Event& event : fresh_) {
-        if (event.untimed() || event.end_ns >= kept_from_ns_) {
-          links_->learn(event);
-          PASTA_TRY(sorted_->add(event));
-        } else {
-          ++let_go_;
-          if (event.kind == Kind::kDevice) blobs_.kept.erase(event.device.blob.value);
-        }
+    for (const Event& event : fresh_) {
+      scopes_->learn(event);
+      if (sorted_ && !event.untimed() && event.end_ns < kept_from_ns_) {
+        ++let_go_;
+        if (event.kind == Kind::kDevice) blobs_.kept.erase(event.device.blob.value);
+        continue;
+      }
+      const bool by_time = Scopes::is_by_time(event);
+      if (!by_time) links_->learn(event);
+      if (!sorted_ || by_time) {
+        waiting_.push_back(event);
+      } else {
+        PASTA_TRY(sorted_->add(event));
       }
     }
     fresh_.clear();
     return {};
+  }
+
+  // Gives the calls that wait for one their scope, as far as they began before this time: what
+  // their threads had open then has been read.
+  void resolve_scopes(std::int64_t before_ns) {
+    std::vector<Event*> calls;
+    for (Event& event : waiting_) {
+      if (Scopes::is_by_time(event) && event.start_ns < before_ns) calls.push_back(&event);
+    }
+    if (!calls.empty()) {
+      scopes_->forget_open();
+      for (const auto& [name, lane] : folder_.lanes()) {
+        const Reader& reader = readers_[name];
+        Decoder::Open open;
+        for (const auto& range : lane.open) {
+          if (reader.decoder && reader.decoder->open(range, lane.lane, open)) {
+            scopes_->open(open.lane, open.start_ns, open.inside);
+          }
+        }
+      }
+      scopes_->resolve(calls);
+      for (const Event* call : calls) links_->learn(*call);
+    }
+    scopes_->forget(before_ns);
   }
 
   ProcessId know(const SpoolProcess& seen) {
@@ -366,6 +396,7 @@ class Run final : public Adapter {
   }
 
   void give_up_to(std::int64_t end_ns) {
+    resolve_scopes(end_ns);
     const auto later =
         std::stable_partition(waiting_.begin(), waiting_.end(),
                               [&](const Event& event) { return event.end_ns < end_ns; });
@@ -396,10 +427,11 @@ class Run final : public Adapter {
   std::optional<Links> links_;
   std::int64_t kept_from_ns_ = std::numeric_limits<std::int64_t>::min();
   std::uint64_t let_go_ = 0;  // here, of what is older than that
+  std::optional<Scopes> scopes_;
   Problems problems_, unlinked_;
   Blobs blobs_;
   std::vector<Event> fresh_;
-  std::vector<Event> waiting_;               // while following
+  std::vector<Event> waiting_;               // while following; else what waits for its scope
   std::optional<trace::SortedRuns> sorted_;  // else
 };
 
