@@ -159,6 +159,17 @@ constinit std::atomic<bool> g_joined = false;
 constinit std::atomic<bool> g_collecting = true;
 // Ranges of the process that are open and inside of which the run collects.
 constinit std::atomic<std::uint32_t> g_captures = 0;
+constinit std::atomic<void (*)() noexcept> g_changed = nullptr;
+
+void tell_change() {
+  if (const auto changed = g_changed.load(std::memory_order_acquire); changed != nullptr) changed();
+}
+void begin_capture() {
+  if (g_captures.fetch_add(1, std::memory_order_relaxed) == 0) tell_change();
+}
+void end_capture() {
+  if (g_captures.fetch_sub(1, std::memory_order_relaxed) == 1) tell_change();
+}
 
 // Of a process that has joined.
 bool may_collect() {
@@ -480,7 +491,7 @@ void close_at(SpoolPush& push, SpoolThread& thread, std::uint32_t at) {
   }
   --thread.open_count;
   show_open(thread, at);
-  if (range.captures != 0) g_captures.fetch_sub(1, std::memory_order_relaxed);
+  if (range.captures != 0) end_capture();
 }
 
 Started* started_of(std::uint32_t number) {
@@ -890,8 +901,17 @@ unsigned char* make_spool_memory(const char* ending, std::size_t bytes) noexcept
   return create(path, bytes);
 }
 
-void start_collection() noexcept { g_collecting.store(true, std::memory_order_relaxed); }
-void stop_collection() noexcept { g_collecting.store(false, std::memory_order_relaxed); }
+void start_collection() noexcept {
+  g_collecting.store(true, std::memory_order_relaxed);
+  tell_change();
+}
+void stop_collection() noexcept {
+  g_collecting.store(false, std::memory_order_relaxed);
+  tell_change();
+}
+void on_collection_change(void (*changed)() noexcept) noexcept {
+  g_changed.store(changed, std::memory_order_release);
+}
 
 SpoolPush SpoolPush::opening(std::string_view name) noexcept {
   return SpoolPush(in_run() && may_collect() && captures(name));
@@ -1078,7 +1098,7 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
     if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
     range.sequence = said.sequence;
     range.captures = captures(said.name) ? 1 : 0;
-    if (range.captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
+    if (range.captures != 0) begin_capture();
     const std::size_t kept = said.name.size() < 63 ? said.name.size() : 63;
     if (kept > 0) std::memcpy(thread.open_names[at], said.name.data(), kept);
     thread.open_names[at][kept] = '\0';
@@ -1134,7 +1154,7 @@ std::uint64_t SpoolPush::start(const Said& said, std::string_view lane) noexcept
   }
   started->domain = said.domain;
   started->captures = captures(said.name);
-  if (started->captures) g_captures.fetch_add(1, std::memory_order_relaxed);
+  if (started->captures) begin_capture();
   started->sequence = said.sequence;
   started->start_ns = now();
   SpoolThread& thread = *thread_;
@@ -1186,7 +1206,7 @@ void SpoolPush::finish(std::uint64_t range) noexcept {
     count_dropped(thread_);
   }
   if (started->shown != nullptr) started->shown->open.store(0, std::memory_order_release);
-  if (started->captures) g_captures.fetch_sub(1, std::memory_order_relaxed);
+  if (started->captures) end_capture();
   free_started(*started, number);
 }
 

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "pasta/pasta.h"
+
 namespace {
 
 void check(cudaError_t error, const char* what) {
@@ -318,6 +320,18 @@ int driver(int count) {
   return wait() == CUDA_SUCCESS ? 0 : 6;
 }
 
+// Kernels inside of a range, and others outside.
+int ranges(int count) {
+  for (int i = 0; i < count; ++i) {
+    const uint64_t range = pasta_begin("inside");
+    for (int k = 0; k < 10; ++k) spin<<<1, 1>>>(1000);
+    pasta_end(range);
+    for (int k = 0; k < 10; ++k) empty<<<1, 32>>>();
+  }
+  CHECK(cudaDeviceSynchronize());
+  return 0;
+}
+
 // `rounds` of 10,000 empty kernels: microseconds for a launch, by round, the warm-up left out.
 int storm(int rounds) {
   for (int k = 0; k <= rounds; ++k) {
@@ -345,6 +359,7 @@ int main(int argc, char** argv) {
   if (mode == "fork") return forking(first);
   if (mode == "timing") return timing(first);
   if (mode == "driver") return driver(first);
+  if (mode == "ranges") return ranges(first);
   if (mode == "storm") return storm(first);
   std::fprintf(stderr, "known: no mode \"%s\"\n", mode.c_str());
   return 2;

@@ -34,6 +34,8 @@ constexpr const char* kBufferEnding = ".cupti";
 constexpr std::int64_t kHoldNs = 2'000'000'000;
 // For what a flush may take when the process is about to end.
 constexpr time_t kMostSecondsOfFlush = 10;
+// How soon it is seen that the run is paused or goes on.
+constexpr std::int64_t kLookNs = 50'000'000;
 // Two readings of the same clock pair agree better than this.
 constexpr std::int64_t kClockToleranceNs = 1'000;
 
@@ -145,8 +147,14 @@ struct AttributesKey {
 struct State {
   Api api{};
   pid_t process = 0;
-  std::atomic<bool> active = false;
+  std::atomic<bool> active = false;  // until CUPTI is another's
+  pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> recording = false;
+  struct Calls {
+    std::uint32_t ids[256];
+    std::uint32_t count;
+  };
+  Calls queries = {}, driver_launches = {};
 
   Buffer buffers[kMostBuffers];
   std::atomic<std::uint64_t> free_buffers[kMostBuffers / kBitsOfWord] = {};  // a bit each
@@ -532,7 +540,7 @@ void take_complete() {
     Buffer& buffer = *in_order;
     in_order = buffer.next;
     // For each buffer its own, so that whoever follows need not wait for all.
-    SpoolPush push;
+    SpoolPush push = SpoolPush::even_stopped();
     if (push) take_records(push, buffer);
     std::memset(buffer.bytes, 0, buffer.valid);
     give_buffer(buffer);
@@ -547,13 +555,13 @@ void tell_hold() {
     const std::int64_t lent = g.buffers[i].lent_ns.load(std::memory_order_relaxed);
     if (lent != 0 && lent < oldest) oldest = lent;
   }
-  SpoolPush push;
+  SpoolPush push = SpoolPush::even_stopped();
   if (push) push.hold(oldest - kHoldNs);
 }
 
 // Whatever could not be kept is counted, once for each.
 void tell_losses() {
-  SpoolPush push;
+  SpoolPush push = SpoolPush::even_stopped();
   if (!push) return;
   if (g.unknown > 0) push.note(Reason::kNotKept, g.unknown, "records of CUPTI of other kinds");
   if (g.invalid > 0) push.note(Reason::kRecordSkipped, g.invalid, "records of CUPTI without sense");
@@ -588,6 +596,16 @@ timespec after_ns(std::int64_t ns) {
   return at;
 }
 
+bool is_any_lent() {
+  const std::uint32_t count = g.buffer_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (g.buffers[i].lent_ns.load(std::memory_order_relaxed) != 0) return true;
+  }
+  return false;
+}
+
+void follow_collection() noexcept;
+
 void* watch(void*) {
   pthread_setname_np(pthread_self(), "pasta-cupti");
   read_clock();
@@ -597,15 +615,20 @@ void* watch(void*) {
   for (;;) {
     const std::int64_t left = next_flush_ns - trace::spool_now_ns();
     if (left > 0) {
-      const timespec until = after_ns(left);
+      const timespec until = after_ns(left < kLookNs ? left : kLookNs);
       sem_timedwait(&g.wake, &until);
     }
+    follow_collection();
     if (g.wanted.exchange(false, std::memory_order_acq_rel)) {
       flush_and_take(true);
       sem_post(&g.done);
     }
     if (trace::spool_now_ns() >= next_flush_ns) {
-      if (g.recording.load(std::memory_order_acquire)) flush_and_take(false);
+      if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
+        flush_and_take(false);
+      } else {
+        tell_hold();
+      }
       next_flush_ns = trace::spool_now_ns() + kFlushNs;
     } else {
       take_complete();
@@ -617,7 +640,7 @@ void* watch(void*) {
 // --- beginning
 
 void note(Reason reason, const char* text) {
-  SpoolPush push;
+  SpoolPush push = SpoolPush::even_stopped();
   if (push) push.note(reason, 1, text);
 }
 
@@ -636,27 +659,24 @@ void note_result(const char* what, Api::Result result) {
 }
 
 template <std::size_t n>
-bool begins_with_one(std::string_view name, const std::string_view (&beginnings)[n]) {
-  for (const std::string_view beginning : beginnings) {
-    if (name.substr(0, beginning.size()) == beginning) return true;
-  }
-  return false;
-}
-
-template <class Choose>
-void choose_calls(CallbackDomain domain, Api::Result (*set)(std::uint32_t, std::uint8_t),
-                  std::uint8_t value, Choose&& choose) {
-  if (set == nullptr) return;
+void find_calls(CallbackDomain domain, const std::string_view (&beginnings)[n], State::Calls& to) {
+  constexpr std::uint32_t kLongestHole = 64;
   std::uint32_t missing = 0;
-  for (std::uint32_t callback = 1; callback < kMostCallbacks && missing < 64; ++callback) {
-    const char* name = nullptr;
-    if (g.api.get_callback_name(static_cast<std::int32_t>(domain), callback, &name) != 0 ||
-        name == nullptr) {
-      ++missing;
+  for (std::uint32_t callback = 1; callback < kMostCallbacks && missing < kLongestHole;
+       ++callback) {
+    const char* text = nullptr;
+    ++missing;
+    if (g.api.get_callback_name(static_cast<std::int32_t>(domain), callback, &text) != 0 ||
+        text == nullptr) {
       continue;
     }
     missing = 0;
-    if (choose(std::string_view(name))) set(callback, value);
+    const std::string_view name = text;
+    for (const std::string_view beginning : beginnings) {
+      if (name.substr(0, beginning.size()) != beginning || to.count == std::size(to.ids)) continue;
+      to.ids[to.count++] = callback;
+      break;
+    }
   }
 }
 
@@ -665,7 +685,50 @@ bool asked_for_driver() {
   return asked != nullptr && *asked == '1';
 }
 
-bool enable_kinds() {
+bool is_wanted(RecordKind kind) { return kind != RecordKind::kDriver || asked_for_driver(); }
+
+void switch_calls(const State::Calls& calls, Api::Result (*set)(std::uint32_t, std::uint8_t),
+                  std::uint8_t value) {
+  for (std::uint32_t i = 0; i < calls.count && set != nullptr; ++i) set(calls.ids[i], value);
+}
+
+// What is said of its failures is said once, by start().
+Api::Result enable(RecordKind kind) {
+  const Api::Result result = g.api.enable(kind);
+  // Kinds come before calls: a kind is of all its calls.
+  if (result == 0 && kind == RecordKind::kRuntime) {
+    switch_calls(g.queries, g.api.enable_runtime_api, 0);
+  }
+  return result;
+}
+
+// Turns recording on or off as the collection is.
+void follow_collection() noexcept {
+  const bool wanted = trace::is_collecting();
+  if (!g.active.load(std::memory_order_acquire) ||
+      wanted == g.recording.load(std::memory_order_acquire)) {
+    return;
+  }
+  pthread_mutex_lock(&g.switching);
+  if (g.active.load(std::memory_order_acquire) &&
+      wanted != g.recording.load(std::memory_order_acquire)) {
+    for (const RecordKind kind : kKinds) {
+      if (!is_wanted(kind)) continue;
+      if (wanted) {
+        enable(kind);
+      } else {
+        g.api.disable(kind);
+      }
+    }
+    if (!asked_for_driver()) {
+      switch_calls(g.driver_launches, g.api.enable_driver_api, wanted ? 1 : 0);
+    }
+    g.recording.store(wanted, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&g.switching);
+}
+
+bool set_up() {
   std::uint8_t zeroed = 1;
   std::size_t size = sizeof zeroed;
   constexpr std::int32_t kZeroedBuffers = 5;
@@ -676,19 +739,17 @@ bool enable_kinds() {
     note_result("anything", result);
     return false;
   }
+  find_calls(CallbackDomain::kRuntime, kQueries, g.queries);
+  find_calls(CallbackDomain::kDriver, kDriverLaunches, g.driver_launches);
   bool any = false;
   for (std::size_t i = 0; i < std::size(kKinds); ++i) {
-    if (kKinds[i] == RecordKind::kDriver && !asked_for_driver()) continue;
-    const Api::Result result = g.api.enable(kKinds[i]);
+    if (!is_wanted(kKinds[i])) continue;
+    const Api::Result result = enable(kKinds[i]);
     if (result != 0) note_result(kKindNames[i], result);
     any = any || result == 0;
   }
-  choose_calls(CallbackDomain::kRuntime, g.api.enable_runtime_api, 0,
-               [](std::string_view name) { return begins_with_one(name, kQueries); });
-  if (!asked_for_driver()) {
-    choose_calls(CallbackDomain::kDriver, g.api.enable_driver_api, 1,
-                 [](std::string_view name) { return begins_with_one(name, kDriverLaunches); });
-  }
+  if (!asked_for_driver()) switch_calls(g.driver_launches, g.api.enable_driver_api, 1);
+  g.recording.store(true, std::memory_order_release);
   return any;
 }
 
@@ -711,6 +772,8 @@ bool start_thread() {
   return true;
 }
 
+bool is_ours() { return g.active.load(std::memory_order_acquire) && g.process == getpid(); }
+
 }  // namespace
 
 void start() noexcept {
@@ -723,14 +786,14 @@ void start() noexcept {
     note(Reason::kNotRecorded, text);
     return;
   }
-  std::uint32_t version = 0;
-  g.api.get_version(&version);
   {
-    SpoolPush push;
+    std::uint32_t version = 0;
+    g.api.get_version(&version);
     char digits[12];
     std::size_t at = sizeof digits;
     do digits[--at] = static_cast<char>('0' + version % 10);
     while ((version /= 10) != 0);
+    SpoolPush push = SpoolPush::even_stopped();
     if (push) push.fact("cupti_version", {digits + at, sizeof digits - at});
     if (push) push.fact("cupti_library", where);
   }
@@ -743,20 +806,20 @@ void start() noexcept {
     note(Reason::kNotRecorded, "CUDA is not watched: no thread could be started");
     return;
   }
-  g.active = true;
-  if (!enable_kinds()) return;
-  g.recording = true;
+  if (!set_up()) return;
+  g.active.store(true, std::memory_order_release);
+  trace::on_collection_change(follow_collection);
+  follow_collection();
   std::atexit(flush);
 }
 
 void flush() noexcept {
-  if (!g.active.load(std::memory_order_acquire) || g.process != getpid() ||
-      !g.recording.load(std::memory_order_acquire)) {
-    return;
-  }
+  if (!is_ours()) return;
   // Never for ever: a signal handler may have come here while the other holds it.
   timespec until = after_ns(kMostSecondsOfFlush * 1'000'000'000);
   if (pthread_mutex_timedlock(&g.flushes, &until) != 0) return;
+  while (sem_trywait(&g.done) == 0) {  // of one that was not waited for to its end
+  }
   g.wanted.store(true, std::memory_order_release);
   sem_post(&g.wake);
   while (sem_timedwait(&g.done, &until) != 0 && errno == EINTR) {
@@ -765,15 +828,16 @@ void flush() noexcept {
 }
 
 void hand_over() noexcept {
-  if (!g.active.load(std::memory_order_acquire) || g.process != getpid() ||
-      !g.recording.load(std::memory_order_acquire)) {
-    return;
-  }
+  if (!is_ours()) return;
   flush();
+  pthread_mutex_lock(&g.switching);
+  g.active.store(false, std::memory_order_release);
   g.recording.store(false, std::memory_order_release);
-  for (const RecordKind kind : kKinds) g.api.disable(kind);
-  choose_calls(CallbackDomain::kDriver, g.api.enable_driver_api, 0,
-               [](std::string_view name) { return begins_with_one(name, kDriverLaunches); });
+  for (const RecordKind kind : kKinds) {
+    if (is_wanted(kind)) g.api.disable(kind);
+  }
+  switch_calls(g.driver_launches, g.api.enable_driver_api, 0);
+  pthread_mutex_unlock(&g.switching);
   note(Reason::kNotRecorded,
        "CUDA from when the program's own profiler began: CUPTI serves only one");
 }
