@@ -961,6 +961,7 @@ SpoolPush::~SpoolPush() {
   thread_->busy.store(false, std::memory_order_relaxed);
 }
 
+std::uint32_t SpoolPush::file() const noexcept { return thread_->number; }
 LaneId SpoolPush::lane() const noexcept { return {thread_->lane}; }
 FrameId SpoolPush::scope() const noexcept { return {scope_of(*thread_)}; }
 

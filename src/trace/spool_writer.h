@@ -99,6 +99,9 @@ class SpoolPush {
   explicit operator bool() const { return thread_ != nullptr; }
 
   [[nodiscard]] static std::int64_t now() noexcept { return spool_now_ns(); }
+  // What tells the files of a process apart. A thread may go on in another with its next push,
+  // where numbers given so far mean nothing.
+  [[nodiscard]] std::uint32_t file() const noexcept;
   // This thread's.
   [[nodiscard]] LaneId lane() const noexcept;
   // Of the innermost open range that is known; none outside.

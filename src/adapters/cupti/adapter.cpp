@@ -125,6 +125,7 @@ class Cache {
     entry.id = id;
     return id;
   }
+  void clear() { std::memset(static_cast<void*>(entries_), 0, sizeof entries_); }
 
  private:
   struct Entry {
@@ -174,6 +175,8 @@ struct State {
   std::int64_t clock_offset_ns = 0;  // CLOCK_MONOTONIC - CUPTI's
   std::uint64_t last_correlation = 0;
   std::uint64_t unknown = 0, invalid = 0, untimed = 0, refused_told = 0;
+  // Numbers of one file of the spool.
+  std::uint32_t file = 0;
   Cache<NameKey, StringId, 2048> names;
   Cache<LaneKey, LaneId, 512> lanes;
   Cache<AttributesKey, AttributesId, 1024> attributes;
@@ -500,6 +503,14 @@ void read_clock() {
 }
 
 void take_records(SpoolPush& push, Buffer& buffer) {
+  if (push.file() != g.file) {
+    g.file = push.file();
+    g.names.clear();
+    g.lanes.clear();
+    g.attributes.clear();
+    std::memset(static_cast<void*>(g.calls), 0, sizeof g.calls);
+    std::memset(static_cast<void*>(g.devices), 0, sizeof g.devices);
+  }
   Record* record = nullptr;
   Decoded told;
   while (g.api.next_record(buffer.bytes, buffer.valid, &record) == 0) {
