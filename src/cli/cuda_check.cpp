@@ -18,6 +18,8 @@ namespace {
 using State = Found::State;
 namespace cupti = adapters::cupti;
 
+constexpr const char* kVariable = "CUDA_INJECTION64_PATH";
+
 template <class Function>
 Function function(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
@@ -51,7 +53,9 @@ Found check_cuda() {
     return {State::kMissing, "libcuda.so.1 is not a driver's", "install the driver again"};
   }
   // In this process nothing is watched, whatever the environment says.
-  unsetenv("CUDA_INJECTION64_PATH");
+  const char* set = std::getenv(kVariable);
+  const std::string other = set == nullptr ? "" : set;
+  unsetenv(kVariable);
   if (const int error = initialize(0); error != 0 || devices(&count) != 0 || count == 0) {
     return {State::kMissing,
             fmt::format("CUDA {}, but no GPU that it can use (cuInit gives {})", version(number),
@@ -64,6 +68,10 @@ Found check_cuda() {
   }
   const std::string machine = fmt::format("{}; driver for CUDA {}; {}", fmt::join(names, ", "),
                                           version(number), counters());
+  if (!other.empty()) {
+    return {State::kWarning, fmt::format("{}; {} is set, to {}", machine, kVariable, other),
+            fmt::format("unset {}: CUPTI serves one tool", kVariable)};
+  }
   cupti::Api api{};
   std::array<char, 512> where{};
   if (!cupti::load_api(api, where.data(), where.size())) {

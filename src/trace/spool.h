@@ -3,6 +3,7 @@
 //
 //   run            one RunPage: clock, limits, how the program ended
 //   N.process      one ProcessPage for each image that a process ran (an exec() makes a new one)
+//   N-M.vendor     buffers that a vendor's library fills; what it has handed out is in a lane
 //   N-M.lane       a LanePage, then cells of 64 bytes: what one thread at a time appends. Where
 //                  only the newest part is kept, a thread begins a new file now and then, so that
 //                  old ones can be taken away
@@ -33,6 +34,7 @@ inline constexpr std::uint32_t kVersion = 3;
 inline constexpr const char* kRunFile = "run";
 inline constexpr const char* kProcessEnding = ".process";
 inline constexpr const char* kLaneEnding = ".lane";
+inline constexpr const char* kVendorEnding = ".vendor";
 inline constexpr const char* kFolderVariable = "PASTA_RUN_FOLDER";
 
 inline constexpr std::int64_t kNoHold = std::numeric_limits<std::int64_t>::max();

@@ -15,7 +15,7 @@ import torchvision  # noqa: F401  before the fork, so that children begin at onc
 
 from workload import make
 
-AT_ONCE = 4
+AT_ONCE = 8
 
 
 def now():

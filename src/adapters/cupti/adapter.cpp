@@ -25,10 +25,9 @@ using trace::SpoolPush;
 
 // CUPTI takes one for each thread that calls CUDA, and one more while it empties the other.
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
-constexpr std::uint32_t kBuffersAtOnce = 16;
+constexpr std::uint32_t kBuffersAtOnce = 32;
 constexpr std::uint32_t kMostBuffers = 512;
 constexpr std::uint32_t kBitsOfWord = 64;
-constexpr const char* kBufferEnding = ".cupti";
 
 // An event may be pushed this long after the buffer that it lies in was complete.
 constexpr std::int64_t kHoldNs = 2'000'000'000;
@@ -162,6 +161,7 @@ struct State {
   std::atomic<std::uint32_t> buffer_count = 0;
   std::atomic<bool> growing = false;
   std::atomic<Buffer*> complete = nullptr;
+  std::atomic<std::uint32_t> complete_count = 0;
   std::atomic<std::uint64_t> refused = 0;  // requests that found no buffer
 
   sem_t wake{};
@@ -206,8 +206,8 @@ void give_buffer(Buffer& buffer) {
 void add_buffers() {
   const std::uint32_t count = g.buffer_count.load(std::memory_order_relaxed);
   if (count == kMostBuffers) return;
-  unsigned char* memory =
-      trace::make_spool_memory(kBufferEnding, std::size_t{kBuffersAtOnce} * kBufferBytes);
+  unsigned char* memory = trace::make_spool_memory(trace::spool::kVendorEnding,
+                                                   std::size_t{kBuffersAtOnce} * kBufferBytes);
   if (memory == nullptr) return;
   // A page that is written for the first time is a fault, which the program would wait for.
   for (std::size_t at = 0; at < kBuffersAtOnce * kBufferBytes; at += 4096) {
@@ -274,7 +274,11 @@ void complete(void*, std::uint32_t, std::uint8_t* bytes, std::size_t, std::size_
     while (!g.complete.compare_exchange_weak(buffer.next, &buffer, std::memory_order_release,
                                              std::memory_order_relaxed)) {
     }
-    sem_post(&g.wake);
+    // Our thread looks by itself soon enough. To wake it for each buffer would take the core of a
+    // thread of the program's again and again.
+    if (g.complete_count.fetch_add(1, std::memory_order_relaxed) + 1 == count / 4) {
+      sem_post(&g.wake);
+    }
     return;
   }
 }
@@ -540,6 +544,7 @@ void take_records(SpoolPush& push, Buffer& buffer) {
 
 void take_complete() {
   Buffer* list = g.complete.exchange(nullptr, std::memory_order_acquire);
+  g.complete_count.store(0, std::memory_order_relaxed);
   Buffer* in_order = nullptr;
   while (list != nullptr) {
     Buffer* next = list->next;

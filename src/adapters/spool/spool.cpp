@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
@@ -243,6 +244,10 @@ class Run final : public Adapter {
       const std::string where = fmt::format("process {}", process.process);
       problem(Reason::kDroppedByCollector, process.dropped, where);
       problem(Reason::kEndWithoutBegin, process.unmatched, where);
+      if (!process.alive && !process.exited && has_vendor_buffers(number)) {
+        problem(Reason::kCollectorWarning, 1,
+                where + " was killed: what CUPTI had not handed out by then is not known");
+      }
       problem(Reason::kWorkUnderWay, process.under_way, where);
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
@@ -258,6 +263,16 @@ class Run final : public Adapter {
                   fmt::format("{}: {}", first.first, reason_info(first.reason).help));
     }
     return {};
+  }
+
+  [[nodiscard]] bool has_vendor_buffers(std::uint32_t process) const {
+    const std::string beginning = fmt::format("{}-", process);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path(), error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(beginning) && name.ends_with(trace::spool::kVendorEnding)) return true;
+    }
+    return false;
   }
 
   // As facts, because a trace has no table for it: read by tool `processes`.
