@@ -62,6 +62,12 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"splitKreduce_kernel", Units::kUnknown, false, 0},
         Known{"triton_mm_fused", Units::kUnknown, false, 0}, Known{"", Units::kUnknown, false, 0}));
 
+TEST(MacroTile, IsInTheNamesOfTensile) {
+  EXPECT_EQ(macro_tile("Cijk_Alik_Bljk_B_BS_BH_MT256x192x64_MI16x16x1_SN"), "256x192");
+  EXPECT_EQ(macro_tile("Cijk_Alik_Bljk_MT256"), "");
+  EXPECT_EQ(macro_tile("void gemm_MT256x192x64()"), "");
+}
+
 TEST(WorkLog, GivesBackWhatWasAdded) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   WorkLog log;

@@ -127,4 +127,15 @@ MatrixKernel matrix_kernel(std::string_view name) {
   return kernel;
 }
 
+std::string macro_tile(std::string_view name) {
+  if (!name.starts_with("Cijk_")) return {};
+  const std::size_t at = name.find("_MT");
+  if (at == name.npos) return {};
+  std::string_view rest = name.substr(at + 3);
+  rest = rest.substr(0, rest.find_first_not_of("0123456789x"));
+  const std::size_t depth = rest.rfind('x');  // 256x192x64: the last is how deep it reads at once
+  return depth == rest.npos || rest.find('x') == depth ? std::string()
+                                                       : std::string(rest.substr(0, depth));
+}
+
 }  // namespace pasta::tools::diagnose

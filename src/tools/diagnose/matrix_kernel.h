@@ -1,6 +1,7 @@
 // What the name of a matrix kernel says of the units it runs on.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace pasta::tools::diagnose {
@@ -17,5 +18,9 @@ struct MatrixKernel {
 // Kernels that only help (offsets, transposes of Winograd tiles, sums of split products) and those
 // of FP64 or integers are kUnknown.
 MatrixKernel matrix_kernel(std::string_view name);
+
+// The part of the result that one block of a Tensile kernel makes, as its name says it after MT:
+// "256x192"; empty when it does not.
+std::string macro_tile(std::string_view name);
 
 }  // namespace pasta::tools::diagnose

@@ -56,12 +56,30 @@ bool converts(std::string_view name) {
       kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
 
+// The same of a compute unit of CDNA 3 and 4 (gfx94x, gfx950): four SIMDs with eight waves and 512
+// registers a lane each, vector and accumulation registers together, handed out by eights; 64 and
+// 160 KiB of LDS.
+std::int64_t resident_groups(const View& view, const LaunchAttributes& launch,
+                             std::int64_t threads) {
+  const std::uint32_t minor = view.facts.compute_minor;
+  if (view.facts.compute_major != 9 || (minor != 4 && minor != 5)) return 0;
+  const std::int64_t lds_kib = minor == 4 ? 64 : 160;
+  const std::int64_t waves = (threads + 63) / 64;
+  const std::int64_t registers = (launch.registers_per_thread + 7) / 8 * 8;
+  std::int64_t groups = std::min<std::int64_t>(8, 512 / registers) * 4 / waves;
+  const std::int64_t shared =
+      std::int64_t{launch.static_shared_bytes} + launch.dynamic_shared_bytes;
+  if (shared > 0) groups = std::min(groups, lds_kib * 1024 / shared);
+  // How many small groups a unit takes beside these limits is not documented for all of them.
+  return groups > 16 ? 0 : std::max<std::int64_t>(groups, 1);
+}
+
 // How many blocks of a kernel a multiprocessor holds at once, at most; 0 = not known.
 std::int64_t resident_blocks(const View& view, const LaunchAttributes& launch) {
   const std::int64_t threads = std::int64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (threads == 0 || view.facts.max_threads_per_multiprocessor == 0) return 0;
-  // The sizes of register files and shared memory are NVIDIA's.
-  if (amd(view) || launch.registers_per_thread == 0) return 0;
+  if (launch.registers_per_thread == 0) return 0;
+  if (amd(view)) return resident_groups(view, launch, threads);
   std::int64_t shared_kib = 0;
   switch (view.facts.compute_major * 10 + view.facts.compute_minor) {
     case 70:
@@ -232,10 +250,14 @@ std::optional<Finding> tail_effect(const View& view) {
       amount(view, cost), view.device, base::format_duration(view.mean(saved)));
   finding->evidence.emplace_back("kernel_time", view.mean(cost), Unit::kNanoseconds);
   add_work(view, tails, 3, *finding);
+  const auto costliest = std::ranges::max_element(tails, {}, &WorkUse::total_ns);
+  const std::string tile = macro_tile(view.dictionary->text((*costliest)->key.name));
+  if (!tile.empty()) finding->evidence.emplace_back("tile", tile);
   finding->advice = fmt::format(
-      "choose sizes whose blocks fill whole waves of {} multiprocessors, smaller tiles, or kernels "
+      "choose sizes whose blocks fill whole waves of {} multiprocessors, smaller tiles{}, or "
+      "kernels "
       "that stay resident and share out the work",
-      processors);
+      processors, tile.empty() ? "" : fmt::format(" (the costliest has {})", tile));
   return finding;
 }
 
