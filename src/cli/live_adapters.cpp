@@ -163,6 +163,11 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
     return fail(ErrorCode::kUsage, fmt::format("--adapter: there is no adapter \"{}\"; give {}",
                                                name, fmt::join(known, ", ")));
   }
+  if (const Found found = nvtx(); !all && found.state == Found::State::kMissing &&
+                                  std::find(names.begin(), names.end(), "nvtx") != names.end()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("--adapter nvtx: {}; {}", found.detail, found.remedy));
+  }
   WatchEnvironment result;
   // Ours is first, so that it is asked before others about what it shares with them.
   result.variables.emplace_back(kPreload, *joined(kPreload, true, true, collector));

@@ -86,6 +86,13 @@ class Oclgrind(unittest.TestCase):
         self.assertEqual({tuple(r[:8]) for r in rows}, SHARED)
         self.assertEqual({r[0]: r[8] for r in rows}, {"transpose_tile": 16.5, "transpose_padded": 1, "reduce": 1})
 
+    def test_with_the_calls_of_the_program(self):
+        result = self.run_watched("--adapter", "opencl,oclgrind")
+        self.assertEqual(result.stdout, "2 64 544\n")
+        report = json.loads(subprocess.run([PROGRAM, "report", "t.pasta", "--format", "json"], cwd=self.folder,
+                                           capture_output=True, check=True).stdout)
+        self.assertEqual([report["trace"]["events"][k] for k in ("kernel", "device")], [9, 9])
+
     def test_only_when_asked_for(self):
         result = self.run_watched("--tool", "access", code=125)
         self.assertIn("access", result.stderr)

@@ -13,11 +13,13 @@
 #include "adapters/common/operator_text.h"
 #include "adapters/nvtx/names.h"
 #include "adapters/nvtx/text.h"
-#include "pasta/pasta.h"
 #include "trace/spool_writer.h"
 
 // Of the library that this is in.
-extern "C" const pasta_collector* pasta_collector_v1();
+extern "C" {
+struct pasta_collector;
+const pasta_collector* pasta_collector_v1();
+}
 
 namespace pasta::adapters::nvtx {
 namespace {

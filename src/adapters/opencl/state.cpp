@@ -49,6 +49,15 @@ std::string_view device_text(const void* device, cl_device_info what) {
   return g_state.texts.keep({text, size - 1});
 }
 
+// "OpenCL 1.2 and what the vendor says".
+bool is_of_version(const void* device, int major, int minor) {
+  const std::string_view text = device_text(device, CL_DEVICE_VERSION);
+  constexpr std::string_view kBefore = "OpenCL ";
+  if (text.size() < kBefore.size() + 3 || !text.starts_with(kBefore)) return false;
+  const int has_major = text[kBefore.size()] - '0', has_minor = text[kBefore.size() + 2] - '0';
+  return has_major > major || (has_major == major && has_minor >= minor);
+}
+
 bool has_extension(const void* device, std::string_view name) {
   constexpr std::size_t kMost = std::size_t{16} << 10;
   char text[kMost];
@@ -400,7 +409,9 @@ Device* device_of(const void* handle) noexcept {
                  : (type & CL_DEVICE_TYPE_CPU) != 0         ? DeviceType::kCpu
                  : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? DeviceType::kAccelerator
                                                             : DeviceType::kUnknown;
-  device->timer = next().clGetDeviceAndHostTimer != nullptr;
+  // A runtime of an older version may have in its place what leads back to the loader, and so to
+  // us.
+  device->timer = next().clGetDeviceAndHostTimer != nullptr && is_of_version(handle, 2, 1);
   read_clocks(*device);
   *known = device;
   return device;
