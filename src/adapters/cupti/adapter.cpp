@@ -264,6 +264,7 @@ void request(std::uint8_t** bytes, std::size_t* size, std::size_t* max_records) 
   errno = kept;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): CUPTI says what it is
 void complete(void*, std::uint32_t, std::uint8_t* bytes, std::size_t, std::size_t valid) noexcept {
   const std::uint32_t count = g.buffer_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
