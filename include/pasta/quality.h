@@ -70,6 +70,7 @@ enum class Reason : std::uint16_t {
   // Watching.
   kLetGo,         // events that were older than what was to be kept
   kWorkUnderWay,  // device work that was launched and of which no end was seen
+  kTextCut,       // a text that is longer than the source keeps them
   kCount,
 };
 

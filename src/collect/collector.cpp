@@ -1,10 +1,12 @@
 // The library that `pastaprof run` loads into the programs it watches: joins the run that the
 // environment names, and gives pasta.h what it looks for. See trace/spool_writer.h for how to add
 // a source of events.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string_view>
 
@@ -83,14 +85,27 @@ void after_fork() noexcept {
 
 void on_end(int status, void*) { trace::leave_run(status); }
 
+using ExitFunction = void(int);
+// Whose _exit() we stand in front of: another preloaded library's, or the system's.
+constinit ExitFunction* g_next_exit = nullptr;
+
+enum class Joined : int { kNotTried, kTrying, kNo, kYes };
+constinit std::atomic<Joined> g_joined = Joined::kNotTried;
+
 // Others' constructors may run before ours and annotate, so that who comes first does it.
 bool join() noexcept {
-  if (trace::in_run()) return true;
+  Joined before = Joined::kNotTried;
+  if (!g_joined.compare_exchange_strong(before, Joined::kTrying)) return before == Joined::kYes;
   const char* folder = std::getenv(trace::spool::kFolderVariable);
-  if (folder == nullptr || !trace::join_run(folder, trace::job_rank_of_environment())) return false;
-  pthread_atfork(nullptr, nullptr, after_fork);
-  on_exit(on_end, nullptr);
-  return true;
+  const bool joined =
+      folder != nullptr && trace::join_run(folder, trace::job_rank_of_environment());
+  if (joined) {
+    g_next_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "_exit"));
+    pthread_atfork(nullptr, nullptr, after_fork);
+    on_exit(on_end, nullptr);
+  }
+  g_joined.store(joined ? Joined::kYes : Joined::kNo);
+  return joined;
 }
 
 __attribute__((constructor)) void load() { join(); }
@@ -125,6 +140,7 @@ __attribute__((visibility("default"))) void pasta_push_device_result_v1(
 [[noreturn]] __attribute__((visibility("default"))) void _exit(int status) {
   pasta::adapters::cupti::flush();
   pasta::trace::leave_run(status);
+  if (pasta::collect::g_next_exit != nullptr) pasta::collect::g_next_exit(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 [[noreturn]] __attribute__((visibility("default"))) void _Exit(int status) noexcept {

@@ -83,6 +83,7 @@ struct ProcessPage {
   std::int32_t world_size;
   std::uint32_t forked;         // 1: began by fork(), so that its command is its parent's
   std::uint64_t started_ticks;  // of /proc: with the process id, tells processes apart
+  std::uint64_t namespace_id;   // what its ids mean; 0 = unknown
   std::int64_t start_ns;
   std::atomic<std::int64_t> end_ns;
   std::atomic<Ending> ending;  // after end_ns and status
@@ -95,7 +96,7 @@ struct ProcessPage {
   std::atomic<std::int64_t> hold_ns;
   std::uint32_t command_bytes;
   char name[32];
-  char command[3944];  // arguments, each ended by a zero byte; cut where it is too long
+  char command[3928];  // arguments, each ended by a zero byte; cut where it is too long
 };
 static_assert(sizeof(ProcessPage) <= 4096);
 
@@ -111,7 +112,7 @@ struct OpenRange {
   std::uint32_t stack;
   std::uint16_t domain;
   std::uint8_t captures;  // 1: it is one of those that RunPage::capture names
-  std::uint8_t silent;    // 1: began while nothing was collected, and is not kept
+  std::uint8_t silent;    // 1: left out, or lost and counted: it is not kept
 };
 inline constexpr std::uint32_t kMaxOpen = 128;
 
@@ -146,7 +147,8 @@ struct LanePage {
   // there.
   std::uint32_t follows;
   std::atomic<std::uint32_t> retired;  // 1: nothing more will come
-  std::uint32_t reserved;
+  std::atomic<std::uint32_t> texts_cut;
+  std::atomic<std::uint64_t> told;  // of `dropped`, by gaps among the cells
   OpenRange open[kMaxOpen];
   StartedRange started[kMaxStarted];
 };

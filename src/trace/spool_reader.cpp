@@ -56,6 +56,12 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+// What ids of processes mean to us, as ProcessPage::namespace_id says it.
+std::uint64_t own_namespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 // A process id can come again; with the time it started at it is unique since the system's start.
 bool is_alive(std::int32_t process, std::uint64_t started_ticks) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
@@ -63,12 +69,18 @@ bool is_alive(std::int32_t process, std::uint64_t started_ticks) {
   if (!std::getline(file, text)) return false;
   std::size_t at = text.rfind(')');
   if (at == std::string::npos || at + 2 >= text.size()) return false;
-  if (text[at + 2] == 'Z' || text[at + 2] == 'X') return false;
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
-  std::uint64_t ticks = 0;
-  if (at == std::string::npos) return false;
-  std::from_chars(text.data() + at + 1, text.data() + text.size(), ticks);
-  return ticks == started_ticks;
+  const char state = text[at + 2];
+  std::uint64_t threads = 0, ticks = 0;
+  for (int field = 2; field < 22; ++field) {
+    at = text.find(' ', at + 1);
+    if (at == std::string::npos) return false;
+    const char* from = text.data() + at + 1;
+    if (field + 1 == 20) std::from_chars(from, text.data() + text.size(), threads);
+    if (field + 1 == 22) std::from_chars(from, text.data() + text.size(), ticks);
+  }
+  if (state == 'X' || ticks != started_ticks) return false;
+  // The first thread may have ended and others live on.
+  return state != 'Z' || threads > 1;
 }
 
 std::string as_command(std::string_view arguments) {
@@ -142,9 +154,15 @@ Status SpoolFolder::read_run() {
   return {};
 }
 
+void SpoolFolder::unless_being_made(const std::string& path) {
+  std::uint64_t magic = 0;
+  if (!read_at(path, 0, &magic, sizeof magic) || magic != 0) unreadable_.push_back(path);
+}
+
 void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
-  const auto page = read_page<ProcessPage>(path_ + '/' + name, kProcessMagic);
-  if (page == nullptr) return;  // still being made
+  const std::string path = path_ + '/' + name;
+  const auto page = read_page<ProcessPage>(path, kProcessMagic);
+  if (page == nullptr) return unless_being_made(path);
   SpoolProcess& process = processes_[number];
   process.number = number;
   process.process = page->process;
@@ -155,15 +173,29 @@ void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
   process.started_ticks = page->started_ticks;
   process.start_ns = page->start_ns;
   process.name = text_of(page->name, sizeof page->name);
-  process.command =
-      as_command({page->command, std::min<std::size_t>(page->command_bytes, sizeof page->command)});
+  const std::size_t command = std::min<std::size_t>(page->command_bytes, sizeof page->command);
+  process.command = as_command({page->command, command});
+  process.command_cut = command == sizeof page->command;
   process.alive = true;
+  process.alive_known =
+      page->namespace_id != 0 && page->namespace_id == own_namespace() && page->started_ticks != 0;
+  for (auto& [other, before] : processes_) {
+    if (other == number || !before.alive || before.process != process.process ||
+        before.started_ticks != process.started_ticks) {
+      continue;
+    }
+    SpoolProcess& older = other < number ? before : process;
+    refresh_process(older);
+    older.alive = false;
+    older.alive_known = true;
+    older.replaced_ns = (other < number ? process : before).start_ns;
+  }
 }
 
 void SpoolFolder::refresh_process(SpoolProcess& process) {
   if (!process.alive) return;
   // Before its page: what it has said by its end is in there.
-  process.alive = is_alive(process.process, process.started_ticks);
+  process.alive = !process.alive_known || is_alive(process.process, process.started_ticks);
   const auto page = read_page<ProcessPage>(
       fmt::format("{}/{}{}", path_, process.number, kProcessEnding), kProcessMagic);
   if (page == nullptr) return;
@@ -178,33 +210,36 @@ void SpoolFolder::refresh_process(SpoolProcess& process) {
   process.status = page->status.load();
 }
 
-void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
+bool SpoolFolder::refresh_holds(const std::string& name) {
   const std::string path = path_ + '/' + name;
   auto page = read_page<LanePage>(path, kLaneMagic);
   const bool retired = page != nullptr && page->retired.load() != 0;
-  // What it has committed was so before it retired, but may not have been when it was copied.
+  // What it shows was so before it retired, but may not have been when it was copied.
   if (retired) page = read_page<LanePage>(path, kLaneMagic);
+  const auto known = lanes_.find(name);
   if (page == nullptr) {
-    std::uint64_t magic = 0;
-    if (known != nullptr || !read_at(path, 0, &magic, sizeof magic) || magic != 0) {
+    if (known == lanes_.end()) {
+      unless_being_made(path);
+    } else {
       unreadable_.push_back(path);
     }
-    return;  // else still being made
+    return false;
   }
-  SpoolLane& lane = known != nullptr ? *known : lanes_[name];
+  SpoolLane& lane = known != lanes_.end() ? known->second : lanes_[name];
   lane.path = path;
   lane.process = page->process;
   lane.pending = page->pending.load() != 0;
   lane.hold_ns = page->hold_ns.load();
-  lane.committed = std::max(lane.committed, page->committed.load());
-  lane.dropped = page->dropped.load();
   lane.lane = page->lane;
   lane.follows = page->follows;
   if (const std::size_t dash = name.find('-'); dash != std::string::npos) {
     std::from_chars(name.data() + dash + 1, name.data() + name.size(), lane.number);
   }
   const std::uint32_t open = page->open_count.load();
-  lane.open.assign(page->open, page->open + std::min(open, kMaxOpen));
+  lane.open.clear();
+  for (std::uint32_t i = 0; i < std::min(open, kMaxOpen); ++i) {
+    if (page->open[i].silent == 0) lane.open.push_back(page->open[i]);
+  }
   lane.started.clear();
   for (const StartedRange& range : page->started) {
     if (range.open.load() == 0) continue;
@@ -213,13 +248,27 @@ void SpoolFolder::refresh_lane(const std::string& name, SpoolLane* known) {
   }
   const auto process = processes_.find(lane.process);
   lane.final = retired || (process != processes_.end() && !process->second.alive);
+  return true;
 }
 
-Result<std::int64_t> SpoolFolder::refresh() {
+void SpoolFolder::refresh_counts(SpoolLane& lane) const {
+  // Up to the ranges, which are not looked at again.
+  constexpr std::size_t kCounts = offsetof(LanePage, open);
+  LanePage page;
+  if (read_at(lane.path, 0, &page, kCounts).value_or(0) < kCounts) return;
+  lane.committed = std::max(lane.committed, page.committed.load());
+  const std::uint64_t told = page.told.load();
+  const std::uint64_t dropped = page.dropped.load();
+  lane.dropped = dropped - std::min(dropped, told);
+  lane.texts_cut = page.texts_cut.load();
+}
+
+Result<std::int64_t> SpoolFolder::refresh(bool of_dead) {
   const std::int64_t now = now_ns();
   // A thread that has taken a time before now is seen to be pending from here on.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   PASTA_TRY(read_run());
+  unreadable_.clear();
   for (auto& [number, process] : processes_) refresh_process(process);
   DIR* folder = opendir(path_.c_str());
   if (folder == nullptr) {
@@ -242,14 +291,19 @@ Result<std::int64_t> SpoolFolder::refresh() {
     }
   }
   closedir(folder);
-  unreadable_.clear();
+  // In this order over all lanes: what a lane that is not pending, or that holds nothing back, has
+  // ended before now, it has committed before its count is read, or before that of another lane.
+  std::vector<SpoolLane*> changed;
   for (const std::string& name : lanes) {
     const auto known = lanes_.find(name);
     // Ranges of the process that a file shows may end after all of it has been written.
-    if (known == lanes_.end() || !known->second.final || !known->second.started.empty()) {
-      refresh_lane(name, known == lanes_.end() ? nullptr : &known->second);
+    if (known != lanes_.end() && known->second.final && known->second.started.empty() &&
+        !of_dead) {
+      continue;
     }
+    if (refresh_holds(name)) changed.push_back(&lanes_.at(name));
   }
+  for (SpoolLane* lane : changed) refresh_counts(*lane);
   return now;
 }
 

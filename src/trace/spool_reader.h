@@ -43,9 +43,12 @@ struct SpoolProcess {
   std::int64_t start_ns = 0;
   std::string name;
   std::string command;  // as a shell would show it
+  bool command_cut = false;
   // From here on as of the last refresh:
-  bool alive = false;
-  bool exited = false;  // it has said so, with end_ns and status
+  bool alive = false;            // or it cannot be known, as from another namespace of ids
+  bool alive_known = false;      // which of the two
+  std::int64_t replaced_ns = 0;  // when it executed another image; 0 = not seen
+  bool exited = false;           // it has said so, with end_ns and status
   std::int64_t end_ns = 0;
   std::int32_t status = 0;
   std::uint64_t dropped = 0;
@@ -63,7 +66,8 @@ struct SpoolLane {
   // As of the last refresh:
   bool pending = false;
   std::uint64_t committed = 0;
-  std::uint64_t dropped = 0;
+  std::uint64_t dropped = 0;  // of which no gap among the cells tells
+  std::uint32_t texts_cut = 0;
   std::int64_t hold_ns = spool::kNoHold;
   std::uint32_t lane = 0;
   std::vector<spool::OpenRange> open;
@@ -88,8 +92,9 @@ class SpoolFolder {
 
   // Looks at everything anew. What a thread commits later than this, ends (unless it is on hold)
   // later than the time given back, except in a lane that is pending; what a process that is not
-  // alive has written is all that will come of it.
-  Result<std::int64_t> refresh();
+  // alive has written is all that will come of it. With `of_dead`, also lanes that were final
+  // before are looked at, as where nothing may be missed.
+  Result<std::int64_t> refresh(bool of_dead = false);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const SpoolRun& run() const { return run_; }
@@ -113,7 +118,10 @@ class SpoolFolder {
   Status read_run();
   void add_process(const std::string& name, std::uint32_t number);
   void refresh_process(SpoolProcess& process);
-  void refresh_lane(const std::string& name, SpoolLane* known);
+  // Whether the file is a lane. First for all lanes, and then the other for each.
+  bool refresh_holds(const std::string& name);
+  void refresh_counts(SpoolLane& lane) const;
+  void unless_being_made(const std::string& path);
 
   std::string path_;
   SpoolRun run_;

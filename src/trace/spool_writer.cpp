@@ -24,8 +24,15 @@ using namespace spool;
 
 constexpr std::size_t kFirstMapping = std::size_t{64} << 10;
 constexpr std::size_t kLargestMapping = std::size_t{1} << 20;
-constexpr std::uint32_t kStringSlots = 256;
-constexpr std::uint32_t kFrameSlots = 256;
+// What has been defined is looked up among the few of its set. Two names that are in use all the
+// time and share a set would otherwise be defined with each event.
+constexpr std::uint32_t kWays = 4;
+constexpr std::uint32_t kSlots = 512;
+// How often what found no room is tried again: on a full disk each try takes long.
+constexpr std::uint32_t kBetweenTries = 1024;
+// Of tokens: a range that is nested too deeply to be kept.
+constexpr std::uint64_t kDeep = std::uint64_t{1} << 63;
+constexpr int kTokenBits = 40;
 
 constexpr std::size_t cells_of(std::uint32_t text_bytes) {
   return 1 + (text_bytes + kCellBytes - 1) / kCellBytes;
@@ -69,7 +76,25 @@ Hash hash(const void* data, std::size_t size) {
 
 struct Slot {
   Hash key;
-  std::uint32_t id = 0;  // 0 = empty
+  std::uint32_t id;  // 0 = empty
+};
+
+// What the file has defined, by key. May forget: then it is defined anew.
+class Known {
+ public:
+  [[nodiscard]] std::uint32_t find(const Hash& key) const {
+    const Slot* set = slots_ + set_of(key);
+    for (std::uint32_t i = 0; i < kWays; ++i) {
+      if (set[i].key == key && set[i].id != 0) return set[i].id;
+    }
+    return 0;
+  }
+  void add(const Hash& key, std::uint32_t id) { slots_[set_of(key) + id % kWays] = {key, id}; }
+  void clear() { std::memset(static_cast<void*>(slots_), 0, sizeof slots_); }
+
+ private:
+  static std::size_t set_of(const Hash& key) { return key.a % (kSlots / kWays) * kWays; }
+  Slot slots_[kSlots];
 };
 
 // Ranges that were nested too deep to be kept, by their stack: what ends first are they.
@@ -100,44 +125,54 @@ constexpr std::uint32_t kStartedChunks = 64;
 }  // namespace
 
 // One spool file and the thread that writes it at the moment. When a thread ends, another takes its
-// file over. Lives in memory of its own, never given back.
+// file over. Lives in memory of its own, zero at first, never given back.
 struct SpoolThread {
-  SpoolThread* next = nullptr;  // in Run::threads; never changes once it is there
-  std::atomic<bool> taken = true;
+  SpoolThread* next;  // in Run::threads; never changes once it is there
+  std::atomic<bool> taken;
 
-  LanePage* page = nullptr;  // none: no file yet, or there was no room for one
-  unsigned char* mapping = nullptr;
-  std::size_t mapping_bytes = 0;
-  Event* cells = nullptr;  // the next one, up to `end`
-  Event* end = nullptr;
-  std::uint64_t file_bytes = 0;
-  std::uint64_t committed = 0;
-  std::uint32_t number = 0;  // M of its N-M.lane
-  std::atomic<bool> busy = false;
-  bool full = false;
-  bool worn = false;           // so large that the next file is to begin
-  std::uint32_t failures = 0;  // to make a file, or to make it longer
-
-  std::uint32_t strings = 0, frames = 0, lanes = 0, devices = 0, attributes = 0;
-  std::uint32_t blobs = 0;
-  std::uint32_t lane = 0;
-  Slot string_slots[kStringSlots];
-  Slot frame_slots[kFrameSlots];
-  Slot other_slots[kFrameSlots];  // lanes, devices, attributes
+  // The file is there, with room, and has told whose events come: a push may go ahead. Set last.
+  bool ready;
+  // In a forked child, the push that the fork interrupted is still under way: what it writes goes
+  // to memory that nobody reads.
+  bool orphan;
+  std::uint32_t pushing;  // pushes that are under way, more than one in signal handlers
+  bool full;
+  bool worn;            // so large that the next file is to begin
+  std::uint32_t tries;  // to get room, while there is none
+  LanePage* page;       // none: no file yet, or there was no room for one
+  // Cell i of the file is at `base` + 64 i, for those that are mapped: from `committed` to `limit`.
+  std::uintptr_t base;
+  std::uint64_t committed;
+  std::uint64_t limit;
+  std::uint32_t strings, frames, lanes, devices, attributes, blobs;
+  std::uint32_t lane;
 
   // The ranges that are open; the page has a copy for whoever follows.
-  std::uint32_t open_count = 0;
-  std::uint32_t skipped_count = 0;
-  Skipped skipped[kSkippedStacks] = {};
-  std::uint32_t next_started = 0;  // in the page
-  std::uint64_t tokens = 0;
-  std::uint64_t steps = 0;
-  std::int64_t step_start_ns = 0;
+  std::uint32_t open_count;
+  std::uint32_t skipped_count;
+  Skipped skipped[kSkippedStacks];
+  std::uint32_t next_started;  // in the page
+  std::uint64_t tokens;
+  std::uint64_t steps;
+  std::int64_t step_start_ns;
+
+  unsigned char* mapping;
+  std::size_t mapping_bytes;
+  std::uint64_t file_bytes;
+  std::int64_t loss_ns;       // when `full` began
+  std::uint32_t number;       // M of its N-M.lane
+  std::atomic<bool> entered;  // file and lane are being made
+
+  Known known_strings, known_frames;
+  Known known_others;  // lanes, devices, attributes
   OpenRange open[kMaxOpen];
   char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
+  char path[PATH_MAX];            // here, because stacks may be small
 };
 
 namespace {
+
+enum class Membership : std::uint32_t { kForked, kJoining, kJoined };
 
 struct Run {
   char folder[PATH_MAX - 64] = {};
@@ -148,9 +183,8 @@ struct Run {
   pthread_key_t key = 0;
   bool key_made = false;
   std::atomic<SpoolThread*> threads = nullptr;
-  // 1 in the process that joined, and 0 in its forked child until that has joined: the kernel
-  // clears this page there.
-  volatile std::uint32_t* same_process = nullptr;
+  // The kernel clears this page in a forked child.
+  std::atomic<Membership>* membership = nullptr;
 };
 
 // One a process by its nature.
@@ -188,6 +222,10 @@ constinit std::atomic<Started*> g_started[kStartedChunks] = {};
 constinit std::atomic<std::uint32_t> g_started_count = 0;
 constinit std::atomic<std::uint64_t> g_free = 0;
 
+bool is_member() {
+  return g_run.membership->load(std::memory_order_acquire) == Membership::kJoined;
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -202,16 +240,33 @@ class Descriptor {
   int value_;
 };
 
-// errno is the program's.
-class KeptErrno {
+// Around all that calls the system: errno is the program's, no signal handler gets in between (and
+// none cuts short a call that takes long), and no call is a point where the thread can be
+// cancelled.
+class Undisturbed {
  public:
-  KeptErrno() : value_(errno) {}
-  ~KeptErrno() { errno = value_; }
-  KeptErrno(const KeptErrno&) = delete;
-  KeptErrno& operator=(const KeptErrno&) = delete;
+  Undisturbed() : errno_(errno) {
+    sigset_t all;
+    sigfillset(&all);
+    // Of these we are the cause, if they come now.
+    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
+      sigdelset(&all, signal);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &signals_);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_);
+  }
+  ~Undisturbed() {
+    pthread_setcancelstate(cancel_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
+    errno = errno_;
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
 
  private:
-  int value_;
+  int errno_;
+  int cancel_ = 0;
+  sigset_t signals_;
 };
 
 char* append(char* to, const char* text) {
@@ -255,7 +310,13 @@ bool allocate(int file, std::uint64_t from, std::uint64_t size) {
       size > limit.rlim_cur) {
     return false;
   }
-  return posix_fallocate(file, static_cast<off_t>(from), static_cast<off_t>(size - from)) == 0;
+  // It may be interrupted without a signal that could be blocked, as by a debugger.
+  for (int tries = 0; tries < 100; ++tries) {
+    const int failed =
+        posix_fallocate(file, static_cast<off_t>(from), static_cast<off_t>(size - from));
+    if (failed != EINTR) return failed == 0;
+  }
+  return false;
 }
 
 void* map(int file, std::uint64_t offset, std::size_t size) {
@@ -264,13 +325,20 @@ void* map(int file, std::uint64_t offset, std::size_t size) {
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
+// Cells: they are the parent's business, so a forked child does not get them at all.
+void* map_cells(int file, std::uint64_t offset, std::size_t size) {
+  void* mapped = map(file, offset, size);
+  if (mapped != nullptr) madvise(mapped, size, MADV_DONTFORK);
+  return mapped;
+}
+
 // A new file of `size` bytes in the run's folder.
-unsigned char* create(const char* path, std::size_t size) {
+unsigned char* create(const char* path, std::size_t size, decltype(map)* how = map) {
   if (!reserve(size)) return nullptr;
   const Descriptor file(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   void* mapped = nullptr;
   if (file.get() >= 0) {
-    if (allocate(file.get(), 0, size)) mapped = map(file.get(), 0, size);
+    if (allocate(file.get(), 0, size)) mapped = how(file.get(), 0, size);
     if (mapped == nullptr) unlink(path);
   }
   if (mapped == nullptr) g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
@@ -278,7 +346,7 @@ unsigned char* create(const char* path, std::size_t size) {
 }
 
 void count_dropped(SpoolThread* thread, std::uint64_t count = 1) {
-  if (thread != nullptr && thread->page != nullptr) {
+  if (thread != nullptr && thread->page != nullptr && !thread->orphan) {
     thread->page->dropped.fetch_add(count, std::memory_order_relaxed);
   } else if (g_run.process != nullptr) {
     g_run.process->dropped.fetch_add(count, std::memory_order_relaxed);
@@ -287,15 +355,18 @@ void count_dropped(SpoolThread* thread, std::uint64_t count = 1) {
   }
 }
 
-void set_up_cells(SpoolThread& thread, std::size_t skip) {
-  thread.cells = reinterpret_cast<Event*>(thread.mapping + skip);
-  thread.end = reinterpret_cast<Event*>(thread.mapping + thread.mapping_bytes);
+// The cells of a file that has been mapped up to `file_bytes`, from `mapping` + `skip` on, begin
+// with number `first`.
+void set_up_cells(SpoolThread& thread, std::size_t skip, std::uint64_t first) {
+  thread.base = reinterpret_cast<std::uintptr_t>(thread.mapping + skip) - first * kCellBytes;
+  thread.limit = first + (thread.mapping_bytes - skip) / kCellBytes;
 }
 
 bool make_file(SpoolThread& thread) {
-  char path[PATH_MAX];
-  lane_path(path, thread.number);
-  unsigned char* mapped = create(path, kFirstMapping);
+  // A lane without its process would be nobody's.
+  if (g_run.process == nullptr) return false;
+  lane_path(thread.path, thread.number);
+  unsigned char* mapped = create(thread.path, kFirstMapping, map_cells);
   if (mapped == nullptr) return false;
   auto* page = new (mapped) LanePage{};
   page->version = kVersion;
@@ -309,31 +380,29 @@ bool make_file(SpoolThread& thread) {
   thread.committed = 0;
   thread.full = false;
   thread.worn = false;
-  thread.failures = 0;
+  thread.tries = 0;
   thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
   thread.blobs = 0;
   thread.lane = 0;
-  std::memset(static_cast<void*>(thread.string_slots), 0, sizeof thread.string_slots);
-  std::memset(static_cast<void*>(thread.frame_slots), 0, sizeof thread.frame_slots);
-  std::memset(static_cast<void*>(thread.other_slots), 0, sizeof thread.other_slots);
-  set_up_cells(thread, kLanePageBytes);
+  thread.known_strings.clear();
+  thread.known_frames.clear();
+  thread.known_others.clear();
+  set_up_cells(thread, kLanePageBytes, 0);
   return true;
 }
 
 // More space behind what is full.
 bool extend(SpoolThread& thread) {
-  const KeptErrno kept;
+  const Undisturbed undisturbed;
   std::size_t size = thread.mapping_bytes * 4;
   if (size > kLargestMapping) size = kLargestMapping;
   // A disk that is nearly full may have room for less.
   for (; size >= kFirstMapping; size /= 4) {
     if (!reserve(size)) continue;
-    char path[PATH_MAX];
-    lane_path(path, thread.number);
-    const Descriptor file(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    const Descriptor file(open(thread.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     void* mapped = nullptr;
     if (file.get() >= 0 && allocate(file.get(), thread.file_bytes, thread.file_bytes + size)) {
-      mapped = map(file.get(), thread.file_bytes, size);
+      mapped = map_cells(file.get(), thread.file_bytes, size);
     }
     if (mapped == nullptr) {
       g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
@@ -343,37 +412,46 @@ bool extend(SpoolThread& thread) {
     if (thread.file_bytes > kFirstMapping) munmap(thread.mapping, thread.mapping_bytes);
     thread.mapping = static_cast<unsigned char*>(mapped);
     thread.mapping_bytes = size;
+    set_up_cells(thread, 0, (thread.file_bytes - kLanePageBytes) / kCellBytes);
     thread.file_bytes += size;
     const std::uint64_t segment = g_run.page->segment_bytes;
     thread.worn = segment != 0 && thread.file_bytes >= segment;
-    set_up_cells(thread, 0);
     return true;
   }
   return false;
 }
 
 void commit(SpoolThread& thread, std::size_t cells) {
-  thread.cells += cells;
   thread.committed += cells;
   thread.page->committed.store(thread.committed, std::memory_order_release);
 }
 
-// Room for `cells` in a row; none when there is not.
-Event* room(SpoolThread& thread, std::size_t cells) {
-  if (static_cast<std::size_t>(thread.end - thread.cells) >= cells) return thread.cells;
-  // Where old files are taken away, there may be room again; a try takes long.
-  if (thread.full && (g_run.page->segment_bytes == 0 || ++thread.failures % 1024 != 0)) {
-    return nullptr;
-  }
-  if (const std::size_t rest = static_cast<std::size_t>(thread.end - thread.cells); rest > 0) {
-    for (std::size_t i = 0; i < rest; ++i) {
-      std::memset(static_cast<void*>(thread.cells + i), 0, kCellBytes);
-      thread.cells[i].kind = static_cast<Kind>(CellKind::kPad);
+Event* cell_at(const SpoolThread& thread, std::uint64_t number) {
+  return reinterpret_cast<Event*>(thread.base + number * kCellBytes);
+}
+
+[[gnu::noinline]] Event* more_room(SpoolThread& thread) {
+  if (thread.full) return nullptr;
+  if (const std::uint64_t rest = thread.limit - thread.committed; rest > 0) {
+    for (std::uint64_t i = 0; i < rest; ++i) {
+      Event* cell = cell_at(thread, thread.committed + i);
+      std::memset(static_cast<void*>(cell), 0, kCellBytes);
+      cell->kind = static_cast<Kind>(CellKind::kPad);
     }
     commit(thread, rest);
   }
-  thread.full = !extend(thread);
-  return thread.full ? nullptr : thread.cells;
+  if (extend(thread)) return cell_at(thread, thread.committed);
+  thread.full = true;
+  thread.ready = false;
+  thread.tries = 1;
+  thread.loss_ns = spool_now_ns();
+  return nullptr;
+}
+
+// Room for `cells` in a row; none when there is not, and then none until the next push.
+inline Event* room(SpoolThread& thread, std::size_t cells) {
+  if (thread.limit - thread.committed >= cells) return cell_at(thread, thread.committed);
+  return more_room(thread);
 }
 
 template <class Cell>
@@ -387,10 +465,12 @@ bool add_cell(SpoolThread& thread, const Cell& cell) {
 }
 
 std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
-  if (text.size() > kMaxTextBytes) text = {text.data(), kMaxTextBytes};
+  if (text.size() > kMaxTextBytes) {
+    text = {text.data(), kMaxTextBytes};
+    thread.page->texts_cut.fetch_add(1, std::memory_order_relaxed);
+  }
   const Hash key = hash(text.data(), text.size());
-  Slot& slot = thread.string_slots[key.a % kStringSlots];
-  if (slot.id != 0 && slot.key == key) return slot.id;
+  if (const std::uint32_t known = thread.known_strings.find(key); known != 0) return known;
   const auto bytes = static_cast<std::uint32_t>(text.size());
   const std::size_t cells = cells_of(bytes);
   Event* to = room(thread, cells);
@@ -402,31 +482,39 @@ std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
   std::memcpy(static_cast<void*>(to), &cell, sizeof cell);
   if (bytes > 0) std::memcpy(static_cast<void*>(to + 1), text.data(), bytes);
   commit(thread, cells);
-  slot = {key, cell.id};
+  thread.known_strings.add(key, cell.id);
   return cell.id;
 }
 
-// The number that an equal cell has got before, or a new one. `key` is all of the cell but `id`.
 template <class Cell>
-std::uint32_t intern_cell(SpoolThread& thread, Slot* slots, Cell& cell, std::uint32_t& count) {
-  const Hash key = hash(&cell, sizeof cell);
-  Slot& slot = slots[key.a % kFrameSlots];
-  if (slot.id != 0 && slot.key == key) return slot.id;
+std::uint32_t define(SpoolThread& thread, Known& known, const Hash& key, Cell& cell,
+                     std::uint32_t& count) {
   cell.id = count + 1;
   if (!add_cell(thread, cell)) return 0;
-  slot = {key, ++count};
+  known.add(key, ++count);
   return count;
+}
+
+// The number that an equal cell has got before, or a new one. `cell` has no number yet.
+template <class Cell>
+std::uint32_t intern_cell(SpoolThread& thread, Cell& cell, std::uint32_t& count) {
+  const Hash key = hash(&cell, sizeof cell);
+  const std::uint32_t known = thread.known_others.find(key);
+  return known != 0 ? known : define(thread, thread.known_others, key, cell, count);
 }
 
 std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint32_t name,
                            ScopeDomain domain) {
   if (name == 0) return parent;
+  const std::uint64_t both = std::uint64_t{parent} << 32 | name;
+  const Hash key{mix(both), both ^ static_cast<std::uint64_t>(domain) << 60};
+  if (const std::uint32_t known = thread.known_frames.find(key); known != 0) return known;
   FrameCell cell{};
   cell.kind = CellKind::kFrame;
   cell.parent = parent;
   cell.name = name;
   cell.domain = static_cast<std::uint32_t>(domain);
-  return intern_cell(thread, thread.frame_slots, cell, thread.frames);
+  return define(thread, thread.known_frames, key, cell, thread.frames);
 }
 
 std::uint32_t scope_of(const SpoolThread& thread) {
@@ -572,11 +660,11 @@ std::uint32_t unbound_lane(SpoolThread& thread, std::string_view name) {
   cell.name = intern_text(thread, name);
   cell.type = static_cast<std::uint16_t>(LaneType::kThread);
   cell.unbound = 1;
-  return cell.name == 0 ? 0 : intern_cell(thread, thread.other_slots, cell, thread.lanes);
+  return cell.name == 0 ? 0 : intern_cell(thread, cell, thread.lanes);
 }
 
 // Tells whose events come now, and gives open ranges their numbers in this file.
-bool begin_lane(SpoolThread& thread) {
+void begin_lane(SpoolThread& thread) {
   char name[32] = {};
   pthread_getname_np(pthread_self(), name, sizeof name);
   LaneCell cell{};
@@ -585,21 +673,27 @@ bool begin_lane(SpoolThread& thread) {
   cell.name = intern_text(thread, name);
   cell.type = static_cast<std::uint16_t>(LaneType::kThread);
   cell.id = thread.lanes + 1;
-  if (!add_cell(thread, cell)) return false;
+  if (!add_cell(thread, cell)) return;
   thread.lane = ++thread.lanes;
   thread.page->lane = thread.lane;
   std::uint32_t frame = 0;
   for (std::uint32_t i = 0; i < thread.open_count; ++i) {
     OpenRange& range = thread.open[i];
+    range.name = range.scope = range.frame = range.arguments = 0;
     if (range.silent != 0) continue;
-    range.arguments = 0;
     range.name = intern_text(thread, thread.open_names[i]);
     range.scope = frame;
-    frame = intern_frame(thread, frame, range.name, static_cast<ScopeDomain>(range.domain));
-    range.frame = frame;
+    range.frame = intern_frame(thread, frame, range.name, static_cast<ScopeDomain>(range.domain));
+    if (range.name == 0 || range.frame == 0) {
+      range.silent = 1;
+      range.frame = 0;
+      count_dropped(&thread);
+      continue;
+    }
+    frame = range.frame;
   }
   show_open(thread, 0);
-  return true;
+  thread.ready = !thread.full;
 }
 
 void unmap(LanePage* page, unsigned char* mapping, std::size_t bytes) {
@@ -613,7 +707,7 @@ std::uint32_t next_number() { return g_run.page->files.fetch_add(1, std::memory_
 
 // Goes on in a new file, so that the old one can be taken away as a whole. Without room it stays.
 void begin_next_file(SpoolThread& thread) {
-  const KeptErrno kept;
+  const Undisturbed undisturbed;
   thread.worn = false;
   LanePage* const page = thread.page;
   unsigned char* const mapping = thread.mapping;
@@ -622,6 +716,7 @@ void begin_next_file(SpoolThread& thread) {
   thread.number = next_number();
   if (!make_file(thread)) {
     thread.number = number;
+    lane_path(thread.path, number);
     return;
   }
   thread.page->hold_ns.store(page->hold_ns.load(std::memory_order_relaxed),
@@ -650,10 +745,10 @@ SpoolThread* make_thread() {
     bool taken = false;
     if (!thread->taken.load(std::memory_order_relaxed) &&
         thread->taken.compare_exchange_strong(taken, true, std::memory_order_acquire)) {
-      thread->open_count = 0;
-      thread->skipped_count = 0;
+      thread->open_count = thread->skipped_count = 0;
       thread->steps = 0;
       thread->step_start_ns = 0;
+      thread->ready = false;
       thread->lane = 0;
       return thread;
     }
@@ -662,6 +757,7 @@ SpoolThread* make_thread() {
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* thread = new (memory) SpoolThread;
+  thread->taken.store(true, std::memory_order_relaxed);
   thread->number = next_number();
   thread->next = g_run.threads.load(std::memory_order_relaxed);
   while (!g_run.threads.compare_exchange_weak(thread->next, thread, std::memory_order_release,
@@ -670,28 +766,81 @@ SpoolThread* make_thread() {
   return thread;
 }
 
+// In a forked child, which has only what it has put in their place.
+void forget_file(SpoolThread& thread) {
+  if (thread.orphan) {
+    if (thread.mapping != reinterpret_cast<unsigned char*>(thread.page)) {
+      munmap(thread.mapping, thread.mapping_bytes);
+    }
+    munmap(thread.page, kFirstMapping);
+  }
+  thread.page = nullptr;
+  thread.mapping = nullptr;
+  thread.mapping_bytes = 0;
+  thread.ready = thread.orphan = thread.full = false;
+  thread.lane = 0;
+  thread.tries = 0;
+}
+
 // By the system, when a thread ends.
 void leave_thread(void* value) {
+  if (!is_member()) return;  // a forked child that has had nothing to say
   auto* thread = static_cast<SpoolThread*>(value);
+  if (thread->orphan) forget_file(*thread);
+  thread->pushing = 0;
   if (thread->page != nullptr) {
+    // A thread can be made to end in the middle of a push.
+    thread->page->pending.store(0, std::memory_order_release);
+    thread->committed = thread->page->committed.load(std::memory_order_relaxed);
     // What it left open ends with it.
     pthread_setspecific(g_run.key, value);
+    thread->skipped_count = 0;
     while (thread->open_count > 0) {
       SpoolPush push = SpoolPush::even_stopped();
       if (!push) break;
       push.close(0);
     }
+    if (thread->open_count > 0) count_dropped(thread, thread->open_count);
     thread->page->open_count.store(0, std::memory_order_release);
     thread->page->hold_ns.store(kNoHold, std::memory_order_release);
     pthread_setspecific(g_run.key, nullptr);
   }
+  thread->entered.store(false, std::memory_order_relaxed);
   thread->taken.store(false, std::memory_order_release);
 }
 
-SpoolThread* this_thread() {
-  auto* thread = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
-  if (thread != nullptr && thread->lane != 0) return thread;
-  const KeptErrno kept;
+// After a time without room. What was lost meanwhile is told where it was lost.
+void try_again(SpoolThread& thread) {
+  if (thread.page->pending.exchange(1, std::memory_order_seq_cst) != 0) return;
+  if (extend(thread)) {
+    thread.full = false;
+    if (thread.lane == 0) {
+      begin_lane(thread);
+    } else {
+      thread.ready = true;
+    }
+    const std::uint64_t dropped = thread.page->dropped.load(std::memory_order_relaxed);
+    const std::uint64_t told = thread.page->told.load(std::memory_order_relaxed);
+    if (thread.ready && dropped > told) {
+      Event gap{};
+      gap.kind = Kind::kGap;
+      gap.lane = {thread.lane};
+      gap.start_ns = thread.loss_ns;
+      gap.end_ns = spool_now_ns();
+      gap.gap.lost = dropped - told;
+      if (add_cell(thread, gap)) thread.page->told.store(dropped, std::memory_order_relaxed);
+    }
+  }
+  thread.page->pending.store(0, std::memory_order_release);
+}
+
+// What this_thread() has to do at times.
+[[gnu::noinline]] SpoolThread* prepare_thread(SpoolThread* thread) {
+  const bool no_room = thread != nullptr && thread->tries > 0;
+  if (no_room && ++thread->tries % kBetweenTries != 0) {
+    return thread->lane != 0 ? thread : nullptr;
+  }
+  const Undisturbed undisturbed;
   if (thread == nullptr) {
     thread = make_thread();
     if (thread == nullptr) return nullptr;
@@ -700,15 +849,21 @@ SpoolThread* this_thread() {
       return nullptr;
     }
   }
-  if (thread->busy.load(std::memory_order_relaxed)) return nullptr;  // a signal in the lines below
-  thread->busy.store(true, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  // On a full disk each try takes long, so not every push tries.
-  if (thread->page == nullptr && thread->failures++ % 1024 == 0) make_file(*thread);
-  const bool ready = thread->page != nullptr && begin_lane(*thread);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  thread->busy.store(false, std::memory_order_relaxed);
-  return ready ? thread : nullptr;
+  // Threads that the C library has not made may share what it keeps for a thread.
+  if (thread->entered.exchange(true, std::memory_order_acquire)) return nullptr;
+  if (thread->page == nullptr && !make_file(*thread) && thread->tries == 0) thread->tries = 1;
+  if (thread->page != nullptr) {
+    if (thread->full) try_again(*thread);
+    if (thread->lane == 0) begin_lane(*thread);
+  }
+  const bool able = thread->lane != 0;
+  thread->entered.store(false, std::memory_order_release);
+  return able ? thread : nullptr;
+}
+
+inline SpoolThread* this_thread() {
+  auto* thread = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
+  return thread != nullptr && thread->ready ? thread : prepare_thread(thread);
 }
 
 std::size_t read_file(const char* path, char* to, std::size_t size) {
@@ -736,6 +891,12 @@ std::uint64_t started_ticks() {
   return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
 }
 
+// Of process ids.
+std::uint64_t namespace_id() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 bool make_process(bool forked) {
   g_run.process_number = next_number();
   char path[PATH_MAX];
@@ -753,6 +914,7 @@ bool make_process(bool forked) {
   page->world_size = g_run.rank.world_size;
   page->forked = forked ? 1 : 0;
   page->started_ticks = started_ticks();
+  page->namespace_id = namespace_id();
   page->start_ns = spool_now_ns();
   page->hold_ns.store(page->start_ns, std::memory_order_relaxed);
   page->command_bytes = static_cast<std::uint32_t>(
@@ -786,18 +948,42 @@ bool is_wanted(const RunPage& run) {
          (run.exclude[0] == '\0' || !matches(run.exclude, command));
 }
 
-bool mark_process() {
-  if (g_run.same_process == nullptr) {
+bool become_member() {
+  if (g_run.membership == nullptr) {
     void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return false;
     if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
       munmap(page, 4096);
       return false;
     }
-    g_run.same_process = static_cast<volatile std::uint32_t*>(page);
+    g_run.membership = new (page) std::atomic<Membership>;
   }
-  *g_run.same_process = 1;
+  g_run.membership->store(Membership::kJoined, std::memory_order_release);
   return true;
+}
+
+// Memory in the place of what a push that is under way writes to.
+bool replace(void* memory, std::size_t bytes) {
+  return mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+              0) != MAP_FAILED;
+}
+
+// Without memory nothing can save this child: the push will be a fault.
+void cut_off(SpoolThread& thread) {
+  if (!replace(thread.page, kFirstMapping) ||
+      (thread.mapping != reinterpret_cast<unsigned char*>(thread.page) &&
+       !replace(thread.mapping, thread.mapping_bytes))) {
+    return;
+  }
+  thread.page->pending.store(1, std::memory_order_relaxed);
+  thread.orphan = true;
+}
+
+// After a push, or after none could be made.
+void finish_push(SpoolThread& thread) {
+  if (--thread.pushing > 0 || !thread.orphan) return;
+  const Undisturbed undisturbed;
+  forget_file(thread);
 }
 
 }  // namespace
@@ -809,7 +995,7 @@ std::int64_t spool_now_ns() noexcept {
 }
 
 bool join_run(const char* folder, const JobRank& rank) noexcept {
-  const KeptErrno kept;
+  const Undisturbed undisturbed;
   if (g_joined.load(std::memory_order_relaxed)) return true;
   if (folder == nullptr || std::strlen(folder) >= sizeof g_run.folder) return false;
   append(g_run.folder, folder);
@@ -827,7 +1013,7 @@ bool join_run(const char* folder, const JobRank& rank) noexcept {
   const bool ours = g_run.page->magic.load(std::memory_order_acquire) == kRunMagic &&
                     g_run.page->version == kVersion && is_wanted(*g_run.page);
   if (ours && !g_run.key_made) g_run.key_made = pthread_key_create(&g_run.key, leave_thread) == 0;
-  if (!ours || !g_run.key_made || !mark_process()) {
+  if (!ours || !g_run.key_made || !become_member()) {
     munmap(g_run.page, 4096);
     g_run.page = nullptr;
     return false;
@@ -840,23 +1026,26 @@ bool join_run(const char* folder, const JobRank& rank) noexcept {
 bool in_run() noexcept { return g_joined.load(std::memory_order_acquire); }
 
 void after_fork() noexcept {
-  if (!in_run() || *g_run.same_process == 1) return;
-  const KeptErrno kept;
-  *g_run.same_process = 1;
+  if (!in_run()) return;
+  const Undisturbed undisturbed;
+  Membership forked = Membership::kForked;
+  if (!g_run.membership->compare_exchange_strong(forked, Membership::kJoining,
+                                                 std::memory_order_acquire)) {
+    return;
+  }
   auto* own = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
   // The files are the parent's. Its other threads are not here.
   for (SpoolThread* thread = g_run.threads.load(std::memory_order_relaxed); thread != nullptr;
        thread = thread->next) {
-    if (thread->page != nullptr) unmap(thread->page, thread->mapping, thread->mapping_bytes);
-    thread->page = nullptr;
-    thread->mapping = nullptr;
-    thread->mapping_bytes = 0;
-    thread->cells = thread->end = nullptr;
-    thread->lane = 0;
-    thread->failures = 0;
-    thread->busy.store(false, std::memory_order_relaxed);
-    thread->taken.store(thread == own, std::memory_order_relaxed);
+    thread->entered.store(false, std::memory_order_relaxed);
     thread->number = next_number();
+    if (thread == own && own->pushing > 0) {
+      if (!own->orphan) cut_off(*own);
+      continue;
+    }
+    forget_file(*thread);
+    thread->pushing = 0;
+    thread->taken.store(thread == own, std::memory_order_relaxed);
   }
   if (g_run.process != nullptr) munmap(g_run.process, 4096);
   make_process(true);
@@ -872,20 +1061,21 @@ void after_fork() noexcept {
   }
   g_started_count.store(0, std::memory_order_relaxed);
   g_free.store(0, std::memory_order_relaxed);
-  if (own == nullptr) return;
-  const std::int64_t now = spool_now_ns();
-  for (std::uint32_t i = 0; i < own->open_count; ++i) {
-    own->open[i].start_ns = now;
-    if (own->open[i].captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
+  if (own != nullptr) {
+    const std::int64_t now = spool_now_ns();
+    for (std::uint32_t i = 0; i < own->open_count; ++i) {
+      own->open[i].start_ns = now;
+      if (own->open[i].captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
+    }
+    own->step_start_ns = 0;
+    own->steps = 0;
   }
-  own->step_start_ns = 0;
-  own->steps = 0;
+  g_run.membership->store(Membership::kJoined, std::memory_order_release);
 }
 
 void leave_run(std::int32_t status) noexcept {
   // In the child of a vfork(), or of a fork that nobody told of, this page is the parent's.
-  if (!in_run() || *g_run.same_process != 1 || g_run.process == nullptr ||
-      g_run.process->process != getpid()) {
+  if (!in_run() || !is_member() || g_run.process == nullptr || g_run.process->process != getpid()) {
     return;
   }
   g_run.process->status.store(status, std::memory_order_relaxed);
@@ -936,29 +1126,37 @@ void work_ends(std::uint64_t count) noexcept {
 
 SpoolPush::SpoolPush(bool even_stopped) noexcept : thread_(nullptr) {
   if (!g_joined.load(std::memory_order_acquire)) return;
-  if (*g_run.same_process != 1) after_fork();
+  if (!is_member()) after_fork();
   if (!even_stopped && !(may_collect() && is_captured())) return;
-  SpoolThread* thread = this_thread();
-  if (thread == nullptr || thread->busy.load(std::memory_order_relaxed)) {
-    count_dropped(thread);
+  SpoolThread* thread = is_member() ? this_thread() : nullptr;  // another thread is still at it
+  if (thread == nullptr) {
+    count_dropped(nullptr);
     return;
   }
-  thread->busy.store(true, std::memory_order_relaxed);
-  // With a full barrier, so that it is seen before any time is taken.
-  thread->page->pending.exchange(1, std::memory_order_seq_cst);
+  ++thread->pushing;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // With a full barrier, so that it is seen before any time is taken. It also keeps out a signal
+  // handler that interrupts a push.
+  if (thread->page->pending.exchange(1, std::memory_order_seq_cst) != 0) {
+    count_dropped(thread);
+    finish_push(*thread);
+    return;
+  }
   thread_ = thread;
 }
 
 SpoolPush::~SpoolPush() {
   if (thread_ == nullptr) return;
-  // Most of a file is to be used before the next begins.
-  if (thread_->worn && static_cast<std::size_t>(thread_->end - thread_->cells) * kCellBytes <
-                           thread_->mapping_bytes / 8) {
-    begin_next_file(*thread_);
+  if (!thread_->orphan) {
+    // Most of a file is to be used before the next begins.
+    if (thread_->worn && (thread_->limit - thread_->committed) * kCellBytes <
+                             thread_->mapping_bytes / 8) {
+      begin_next_file(*thread_);
+    }
+    thread_->page->pending.store(0, std::memory_order_release);
   }
-  thread_->page->pending.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  thread_->busy.store(false, std::memory_order_relaxed);
+  finish_push(*thread_);
 }
 
 std::uint32_t SpoolPush::file() const noexcept { return thread_->number; }
@@ -983,7 +1181,7 @@ LaneId SpoolPush::queue(const Lane& queue) noexcept {
     cell.name = queue.native_text.value;
     cell.unbound = 1;
   }
-  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes)};
+  return {intern_cell(*thread_, cell, thread_->lanes)};
 }
 
 LaneId SpoolPush::thread(std::uint64_t native_id) noexcept {
@@ -991,7 +1189,7 @@ LaneId SpoolPush::thread(std::uint64_t native_id) noexcept {
   cell.kind = CellKind::kLane;
   cell.native_id = native_id;
   cell.type = static_cast<std::uint16_t>(LaneType::kThread);
-  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes)};
+  return {intern_cell(*thread_, cell, thread_->lanes)};
 }
 
 DeviceId SpoolPush::device(const Device& device) noexcept {
@@ -1003,7 +1201,7 @@ DeviceId SpoolPush::device(const Device& device) noexcept {
   cell.name = device.name.value;
   cell.multiprocessors = device.multiprocessors;
   cell.type = static_cast<std::uint32_t>(device.type);
-  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->devices)};
+  return {intern_cell(*thread_, cell, thread_->devices)};
 }
 
 AttributesId SpoolPush::attributes(const LaunchAttributes& attributes) noexcept {
@@ -1018,7 +1216,7 @@ AttributesId SpoolPush::attributes(const LaunchAttributes& attributes) noexcept 
     cell.block[i] = attributes.block[i];
     cell.cluster[i] = attributes.cluster[i];
   }
-  return {intern_cell(*thread_, thread_->other_slots, cell, thread_->attributes)};
+  return {intern_cell(*thread_, cell, thread_->attributes)};
 }
 
 void SpoolPush::add(const Event& event) noexcept {
@@ -1075,13 +1273,15 @@ void SpoolPush::fact(std::string_view key, std::string_view value) noexcept {
 
 std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
   SpoolThread& thread = *thread_;
-  const std::uint64_t token = ++thread.tokens;
+  // Not that of another thread's range, whatever the program mixes up.
+  const std::uint64_t token =
+      (std::uint64_t{thread.number} << kTokenBits | ++thread.tokens) & ~kDeep;
   const bool silent = !may_collect() || !(is_captured() || captures(said.name));
   // Once one has been skipped, so are those in it: what a stack skipped are its innermost.
   if (thread.open_count == kMaxOpen || thread.skipped_count > 0) {
     if (!silent) count_dropped(thread_);
     skip(thread, stack);
-    return token;  // which close() will not find
+    return token | kDeep;
   }
   const std::uint32_t at = thread.open_count;
   OpenRange& range = thread.open[at];
@@ -1103,6 +1303,12 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
     const std::size_t kept = said.name.size() < 63 ? said.name.size() : 63;
     if (kept > 0) std::memcpy(thread.open_names[at], said.name.data(), kept);
     thread.open_names[at][kept] = '\0';
+    // What finds no room here is counted here, whatever room there is at its end.
+    if (range.name == 0 || range.frame == 0) {
+      range.silent = 1;
+      range.frame = 0;
+      count_dropped(thread_);
+    }
   }
   range.start_ns = now();
   ++thread.open_count;
@@ -1112,11 +1318,12 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
 
 void SpoolPush::close(std::uint64_t token) noexcept {
   SpoolThread& thread = *thread_;
+  if ((token == 0 || (token & kDeep) != 0) && unskip(thread, 0)) return;
   std::uint32_t at = thread.open_count;
   while (at > 0 && token != 0 && thread.open[at - 1].token != token) --at;
   if (at > 0) {
     close_at(*this, thread, at - 1);
-  } else if (!unskip(thread, 0)) {
+  } else {
     count_unmatched();
   }
 }
@@ -1255,7 +1462,7 @@ void SpoolPush::name_thread(std::uint64_t thread, std::string_view name) noexcep
   cell.name = intern_text(*thread_, name);
   cell.type = static_cast<std::uint16_t>(LaneType::kThread);
   cell.named = 1;
-  if (intern_cell(*thread_, thread_->other_slots, cell, thread_->lanes) == 0) {
+  if (intern_cell(*thread_, cell, thread_->lanes) == 0) {
     count_dropped(thread_);
   }
 }

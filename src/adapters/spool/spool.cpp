@@ -67,8 +67,8 @@ class Run final : public Adapter {
     if (over_ == nullptr) {
       sorted_.emplace(trace::SortedRuns::Order::kByEnd,
                       trace::SortedRuns::Options{plan.memory_budget_bytes, plan.scratch});
-      PASTA_TRY(refresh());
-      PASTA_TRY(read_all());
+      PASTA_TRY(refresh(true));
+      PASTA_TRY(read_all(true));
       PASTA_TRY(complete());
       resolve_scopes(std::numeric_limits<std::int64_t>::max());
       for (const Event& event : waiting_) PASTA_TRY(sorted_->add(event));
@@ -88,8 +88,8 @@ class Run final : public Adapter {
     std::int64_t safe_ns = std::numeric_limits<std::int64_t>::min();  // what comes later ends later
   };
 
-  Status refresh() {
-    auto now = folder_.refresh();
+  Status refresh(bool last) {
+    auto now = folder_.refresh(last);
     if (!now) return tl::unexpected<Error>(std::move(now).error());
     now_ns_ = *now;
     for (const auto& [number, process] : folder_.processes()) know(process);
@@ -97,12 +97,15 @@ class Run final : public Adapter {
   }
 
   // Reads all lanes up to what the last refresh saw.
-  Status read_all() {
+  Status read_all(bool last) {
     for (auto& [name, lane] : folder_.lanes()) {
       Reader& reader = readers_[name];
       if (!reader.decoder) {
-        const auto process = processes_.find(lane.process);
-        if (process == processes_.end()) continue;  // its page is still being made
+        auto process = processes_.find(lane.process);
+        if (process == processes_.end()) {
+          if (!last) continue;  // its page is still being made
+          process = processes_.emplace(lane.process, unknown_process(lane)).first;
+        }
         reader.decoder.emplace(*dictionary_, process->second, images_[lane.process],
                                folder_.run().epoch_ns, lane.path);
       }
@@ -187,6 +190,14 @@ class Run final : public Adapter {
     return known->second;
   }
 
+  // Of a lane whose process has left no page that can be read.
+  ProcessId unknown_process(const SpoolLane& lane) {
+    problems_.add(Reason::kMissingField, [&] { return lane.path + ": its process"; });
+    Process process;
+    process.native_text = dictionary_->string(fmt::format("number {}", lane.process));
+    return dictionary_->process(process);
+  }
+
   // What only the end tells: ranges that are open, losses, and how the processes ended.
   Status complete() {
     const SpoolRun& run = folder_.run();
@@ -207,7 +218,10 @@ class Run final : public Adapter {
       std::int64_t lane_end_ns = end_ns;
       if (process != folder_.processes().end() && process->second.exited) {
         lane_end_ns = process->second.end_ns;
+      } else if (process != folder_.processes().end() && process->second.replaced_ns != 0) {
+        lane_end_ns = process->second.replaced_ns;
       }
+      problem(Reason::kTextCut, lane.texts_cut, lane.path);
       lane_end_ns = std::max(lane_end_ns + run.epoch_ns, given_ns_);
       Event event;
       const auto keep_unfinished = [&] {
@@ -249,6 +263,7 @@ class Run final : public Adapter {
                 where + " was killed: what CUPTI had not handed out by then is not known");
       }
       problem(Reason::kWorkUnderWay, process.under_way, where);
+      problem(Reason::kTextCut, process.command_cut ? 1 : 0, where + ": its command");
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
     problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
@@ -298,8 +313,8 @@ class Run final : public Adapter {
       const std::string key = fmt::format(
           "process {} on {} ",
           native.empty() ? fmt::to_string(process.process) : std::string(native), run.host);
-      const std::string how = ended_program    ? ended(run.wait_status)
-                              : process.alive  ? "still running"
+      const std::string how = ended_program                          ? ended(run.wait_status)
+                              : process.alive && process.alive_known ? "still running"
                               : process.exited ? fmt::format("exit {}", process.status & 0xff)
                                                : "no exit seen";
       const auto fact = [&](const char* what, const std::string& value) {
@@ -351,8 +366,8 @@ class Run final : public Adapter {
     const auto now = std::chrono::steady_clock::now();
     if (!last && now < next_look_) return true;
     next_look_ = now + kBetweenLooks;
-    PASTA_TRY(refresh());
-    PASTA_TRY(read_all());
+    PASTA_TRY(refresh(last));
+    PASTA_TRY(read_all(last));
     if (last) {
       PASTA_TRY(complete());
       give_up_to(std::numeric_limits<std::int64_t>::max());
