@@ -266,7 +266,8 @@ void SpoolFolder::refresh_counts(SpoolLane& lane) const {
 Result<std::int64_t> SpoolFolder::refresh(bool of_dead) {
   const std::int64_t now = now_ns();
   // A thread that has taken a time before now is seen to be pending from here on.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic<int> fence = 0;
+  fence.exchange(1, std::memory_order_seq_cst);
   PASTA_TRY(read_run());
   unreadable_.clear();
   for (auto& [number, process] : processes_) refresh_process(process);

@@ -1,0 +1,469 @@
+// Writer and reader of a spool. A process can join one run only, so whoever writes is a child.
+#include "trace/spool.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "trace/spool_reader.h"
+#include "trace/spool_writer.h"
+
+namespace pasta::trace {
+namespace {
+
+using namespace spool;
+
+// A run's folder, as whoever starts one makes it.
+class Folder {
+ public:
+  explicit Folder(std::uint64_t limit_bytes = std::uint64_t{1} << 30) {
+    std::string name = (std::filesystem::temp_directory_path() / "spool-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+    const std::string file = path_ + '/' + kRunFile;
+    std::FILE* run = std::fopen(file.c_str(), "w+");
+    EXPECT_EQ(ftruncate(fileno(run), 4096), 0);
+    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(run), 0);
+    std::fclose(run);
+    page_ = new (page) RunPage{};
+    page_->version = kVersion;
+    page_->start_ns = spool_now_ns();
+    page_->limit_bytes = limit_bytes;
+    page_->magic = kRunMagic;
+  }
+  ~Folder() {
+    munmap(page_, 4096);
+    std::filesystem::remove_all(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] RunPage& page() { return *page_; }
+
+  // In a child that has joined; whether it ended as it should.
+  bool write(const std::function<void()>& body) {
+    const pid_t child = begin(body);
+    int status = 0;
+    return waitpid(child, &status, 0) == child && status == 0;
+  }
+  pid_t begin(const std::function<void()>& body) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (!join_run(path_.c_str(), {})) std::_Exit(2);
+      body();
+      leave_run(0);
+      std::_Exit(0);
+    }
+    return child;
+  }
+
+ private:
+  std::string path_;
+  RunPage* page_;
+};
+
+struct Contents {
+  std::vector<Event> events;
+  std::map<std::string, int> names;  // how many events have them
+  std::uint64_t lost = 0;            // by gaps and by counts
+  std::uint64_t unmatched = 0;
+  std::uint64_t texts_cut = 0;
+  std::size_t lanes = 0;
+  std::size_t processes = 0;
+  std::vector<std::string> open;
+};
+
+void read_lane(SpoolFolder& folder, SpoolLane& lane, Contents& contents) {
+  std::map<std::uint32_t, std::string> strings;
+  std::vector<Event> cells;
+  for (auto more = folder.read(lane); !more.empty(); more = folder.read(lane)) {
+    cells.insert(cells.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(lane.read, lane.committed);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto kind = static_cast<CellKind>(cells[i].kind);
+    if (kind == CellKind::kString) {
+      StringCell text{};
+      std::memcpy(&text, &cells[i], sizeof text);
+      ASSERT_LE(i + 1 + (text.bytes + 63) / 64, cells.size());
+      strings[text.id].assign(reinterpret_cast<const char*>(&cells[i + 1]), text.bytes);
+      i += (text.bytes + 63) / 64;
+    } else if (static_cast<unsigned>(cells[i].kind) < kKindCount) {
+      contents.events.push_back(cells[i]);
+      if (cells[i].kind == Kind::kGap) {
+        contents.lost += cells[i].gap.lost;
+      } else {
+        ++contents.names[strings.at(cells[i].name.value)];
+      }
+    }
+  }
+  for (const OpenRange& range : lane.open) contents.open.push_back(strings.at(range.name));
+  contents.lost += lane.dropped;
+  contents.texts_cut += lane.texts_cut;
+}
+
+Contents contents_of(const std::string& path) {
+  Contents contents;
+  auto folder = SpoolFolder::open(path);
+  EXPECT_TRUE(folder);
+  if (!folder || !folder->refresh()) return contents;
+  EXPECT_TRUE(folder->unreadable().empty());
+  contents.lanes = folder->lanes().size();
+  contents.processes = folder->processes().size();
+  contents.lost = folder->run().dropped;
+  for (const auto& [number, process] : folder->processes()) {
+    contents.lost += process.dropped;
+    contents.unmatched += process.unmatched;
+  }
+  for (auto& [name, lane] : folder->lanes()) read_lane(*folder, lane, contents);
+  return contents;
+}
+
+bool mark(std::string_view name) {
+  SpoolPush push;
+  if (push) push.mark({name});
+  return static_cast<bool>(push);
+}
+
+std::uint64_t open(std::string_view name) {
+  SpoolPush push = SpoolPush::even_stopped();
+  return push ? push.open({name}) : 0;
+}
+
+void close(std::uint64_t token) {
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.close(token);
+}
+
+TEST(Spool, WhatIsPushedIsThere) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    const std::uint64_t outer = open("outer");
+    mark("moment");
+    close(outer);
+    open("left open");
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"outer", 1}, {"moment", 1}}));
+  EXPECT_EQ(contents.open, std::vector<std::string>{"left open"});
+  EXPECT_EQ(contents.lost, 0U);
+  EXPECT_EQ(contents.processes, 1U);
+}
+
+TEST(Spool, NamesAreTheirOwnHoweverManyThereAre) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 3000; ++i) mark(std::string(1 + i % 150, 'x') + std::to_string(i));
+    }
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names.size(), 3000U);
+  for (const auto& [name, count] : contents.names) EXPECT_EQ(count, 3) << name;
+}
+
+TEST(Spool, LongTextsAreCutAndCounted) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    mark(std::string(kMaxTextBytes, 'a'));
+    mark(std::string(kMaxTextBytes + 1, 'b'));
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.texts_cut, 1U);
+  EXPECT_EQ(contents.names.at(std::string(kMaxTextBytes, 'b')), 1);
+}
+
+TEST(Spool, RangesBeyondTheDeepestAreCountedAndTheOthersKept) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    std::vector<std::uint64_t> tokens;
+    for (std::uint32_t i = 0; i < kMaxOpen + 20; ++i) tokens.push_back(open("range"));
+    for (int i = 0; i < 10; ++i) close(0);  // of those that are too deep
+    for (std::uint32_t i = 0; i < 10; ++i) close(tokens[kMaxOpen + i]);
+    for (std::uint32_t i = kMaxOpen; i > 0; --i) close(tokens[i - 1]);
+    close(tokens[0]);  // once too often
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names.at("range"), static_cast<int>(kMaxOpen));
+  EXPECT_EQ(contents.lost, 20U);
+  EXPECT_EQ(contents.unmatched, 1U);
+  EXPECT_TRUE(contents.open.empty());
+}
+
+TEST(Spool, RangesEndOnTheirOwnThreadOnly) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    const std::uint64_t ours = open("ours");
+    std::thread([ours] {
+      open("theirs");
+      close(ours);
+    }).join();
+    close(ours);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"ours", 1}, {"theirs", 1}}));
+  EXPECT_EQ(contents.unmatched, 1U);
+}
+
+TEST(Spool, RangesThatBeginWhileStoppedAreLeftOutAndStayBalanced) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    open("before");
+    stop_collection();
+    open("while stopped");
+    mark("while stopped");
+    start_collection();
+    mark("inside");
+    close(0);
+    mark("after");
+    stop_collection();
+    close(0);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names,
+            (std::map<std::string, int>{{"before", 1}, {"inside", 1}, {"after", 1}}));
+  EXPECT_TRUE(contents.open.empty());
+  // What is inside of what was left out is inside of what is around that.
+  EXPECT_EQ(contents.events[0].scope, contents.events[1].scope);
+}
+
+TEST(Spool, ThreadsTakeOverTheFilesOfThoseThatEnded) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    for (int i = 0; i < 300; ++i) {
+      std::thread([] {
+        open("left open");
+        mark("moment");
+      }).join();
+    }
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.lanes, 1U);
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"left open", 300}, {"moment", 300}}));
+  EXPECT_TRUE(contents.open.empty());
+}
+
+TEST(Spool, AThreadThatEndsInAPushLeavesAGoodFile) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    std::thread([] {
+      alignas(SpoolPush) static unsigned char memory[sizeof(SpoolPush)];
+      new (memory) SpoolPush;  // never destroyed
+    }).join();
+    std::thread([] { mark("next"); }).join();
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"next", 1}}));
+  EXPECT_EQ(contents.lost, 0U);
+}
+
+TEST(Spool, AForkInAPushLeavesBothWhole) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    for (int i = 0; i < 100; ++i) mark("before");
+    pid_t child = 0;
+    {
+      SpoolPush push;
+      child = fork();  // as a signal handler would
+      if (child == 0) after_fork();
+      push.mark({"during"});
+    }
+    for (int i = 0; i < 2000; ++i) mark(child == 0 ? "child" : "parent");
+    if (child == 0) {
+      leave_run(0);
+      std::_Exit(0);
+    }
+    int status = 1;
+    if (waitpid(child, &status, 0) != child || status != 0) std::_Exit(3);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names,
+            (std::map<std::string, int>{
+                {"before", 100}, {"during", 1}, {"child", 2000}, {"parent", 2000}}));
+  EXPECT_EQ(contents.processes, 2U);
+  EXPECT_EQ(contents.lost, 0U);
+}
+
+TEST(Spool, AForkThatNobodyTellsOfIsFoundOut) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    open("around");
+    const pid_t child = fork();
+    mark(child == 0 ? "child" : "parent");
+    if (child == 0) {
+      leave_run(0);
+      std::_Exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    close(0);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names,
+            (std::map<std::string, int>{{"child", 1}, {"parent", 1}, {"around", 1}}));
+  EXPECT_EQ(contents.open, std::vector<std::string>{"around"}) << "in the child";
+}
+
+std::atomic<int> g_in_handler = 0;
+
+TEST(Spool, WhatASignalHandlerPushesIsThereOrCounted) {
+  Folder folder;
+  int* counts = static_cast<int*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  EXPECT_TRUE(folder.write([&] {
+    std::signal(SIGALRM, [](int) {
+      mark("handler");
+      g_in_handler.fetch_add(1);
+    });
+    const itimerval often{{0, 50}, {0, 50}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    int pushed = 0;
+    for (; g_in_handler < 300; ++pushed) mark("program");
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    counts[0] = pushed;
+    counts[1] = g_in_handler;
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names.at("program"), counts[0]);
+  const auto seen = contents.names.find("handler");
+  const int handled = seen == contents.names.end() ? 0 : seen->second;
+  EXPECT_EQ(handled + static_cast<int>(contents.lost), counts[1]);
+  munmap(counts, 4096);
+}
+
+TEST(Spool, WhatFindsNoRoomIsCountedWhereItWasLost) {
+  Folder folder(200 << 10);
+  EXPECT_TRUE(folder.write([&] {
+    for (int i = 0; i < 5000; ++i) mark("a");
+    folder.page().limit_bytes = 1 << 30;
+    for (int i = 0; i < 5000; ++i) mark("b");
+  }));
+  const Contents contents = contents_of(folder.path());
+  std::uint64_t kept = 0;
+  for (const auto& [name, count] : contents.names) kept += static_cast<std::uint64_t>(count);
+  EXPECT_GT(contents.lost, 1000U);
+  EXPECT_EQ(kept + contents.lost, 10000U);
+  // There is room again, so that the newest are there.
+  EXPECT_GT(contents.names.at("b"), 3900);
+  const auto gap = std::find_if(contents.events.begin(), contents.events.end(),
+                                [](const Event& event) { return event.kind == Kind::kGap; });
+  ASSERT_NE(gap, contents.events.end());
+  EXPECT_EQ(gap->gap.lost, contents.lost);
+  EXPECT_GE(gap->start_ns, (gap - 1)->end_ns);
+  EXPECT_LE(gap->end_ns, (gap + 1)->end_ns);
+}
+
+TEST(Spool, WithoutRoomForAProcessAllIsCounted) {
+  Folder folder(0);
+  EXPECT_TRUE(folder.write([] {
+    for (int i = 0; i < 3000; ++i) mark("lost");
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.lanes + contents.processes, 0U);
+  EXPECT_EQ(contents.lost, 3000U);
+}
+
+// The promise that a live session is built on: what was not there at a look ends after it.
+TEST(Spool, WhoeverFollowsMissesNothingAndKnowsUpToWhen) {
+  constexpr int kThreads = 8, kEach = 20000;
+  Folder folder;
+  EXPECT_TRUE(folder.write([&] {
+    auto following = SpoolFolder::open(folder.path());
+    if (!following) std::_Exit(3);
+    std::atomic<int> running = kThreads;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&running] {
+        for (int k = 0; k < kEach / 2; ++k) {
+          open("range");
+          mark("moment");
+          close(0);
+          if (k % 1000 == 999) std::this_thread::yield();
+        }
+        --running;
+      });
+    }
+    std::map<std::string, std::int64_t> safe_ns;
+    std::uint64_t events = 0;
+    for (bool last = false; !last;) {
+      last = running == 0;
+      const auto now = following->refresh(last);
+      if (!now || !following->unreadable().empty()) std::_Exit(4);
+      for (auto& [name, lane] : following->lanes()) {
+        for (auto cells = following->read(lane); !cells.empty(); cells = following->read(lane)) {
+          for (const Event& cell : cells) {
+            if (cell.kind != Kind::kScope) continue;  // texts have a 0 there
+            ++events;
+            if (safe_ns.contains(name) && cell.end_ns < safe_ns[name]) std::_Exit(5);
+          }
+        }
+        if (!lane.pending) safe_ns[name] = *now;
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (events != kThreads * kEach) std::_Exit(6);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"range", kThreads * kEach / 2},
+                                                        {"moment", kThreads * kEach / 2}}));
+  EXPECT_EQ(contents.lost, 0U);
+}
+
+TEST(Spool, AProcessWhoseFirstThreadHasEndedIsAlive) {
+  Folder folder;
+  int gate[2];
+  ASSERT_EQ(pipe(gate), 0);
+  const pid_t child = folder.begin([&] {
+    std::thread([&] {
+      mark("first");
+      char byte = 0;
+      if (read(gate[0], &byte, 1) == 1) mark("second");
+      leave_run(0);
+      std::_Exit(0);
+    }).detach();
+    syscall(SYS_exit, 0);
+  });
+  auto following = SpoolFolder::open(folder.path());
+  ASSERT_TRUE(following);
+  const auto zombie_of_one = [&] {
+    const std::string file = "/proc/" + std::to_string(child) + "/stat";
+    std::FILE* stat = std::fopen(file.c_str(), "r");
+    char text[512] = {};
+    EXPECT_GT(std::fread(text, 1, sizeof text - 1, stat), 0U);
+    std::fclose(stat);
+    return std::strrchr(text, ')')[2] == 'Z';
+  };
+  while (!zombie_of_one()) std::this_thread::yield();
+  while (following->lanes().empty()) ASSERT_TRUE(following->refresh());
+  EXPECT_TRUE(following->processes().begin()->second.alive);
+  EXPECT_FALSE(following->lanes().begin()->second.final);
+  ASSERT_EQ(write(gate[1], "x", 1), 1);
+  int status = 1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(contents_of(folder.path()).names,
+            (std::map<std::string, int>{{"first", 1}, {"second", 1}}));
+  ::close(gate[0]);
+  ::close(gate[1]);
+}
+
+}  // namespace
+}  // namespace pasta::trace
