@@ -53,24 +53,39 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ value >> 32;
 }
 
+// Both halves of a product, as one.
+std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Product = unsigned __int128;
+  const Product product = Product{a} * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+template <class Word>
+std::uint64_t word_at(const unsigned char* bytes) {
+  Word word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
 Hash hash(const void* data, std::size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   Hash sum{0x9e3779b97f4a7c15u ^ size, 0xc2b2ae3d27d4eb4fu + size};
-  const auto add = [&sum](std::uint64_t word) {
-    sum.a = mix(sum.a ^ word) + 0x165667b19e3779f9u;
-    sum.b = (sum.b ^ mix(word + 0x27d4eb2f165667c5u)) * 0x9e3779b97f4a7c15u;
-    sum.b ^= sum.b >> 31;
+  const auto add = [&sum](std::uint64_t first, std::uint64_t second) {
+    sum.a = fold(sum.a ^ first, 0xd6e8feb86659fd93u ^ second);
+    sum.b = fold(sum.b ^ second, 0x9fb21c651e98df25u ^ first);
   };
-  for (; size >= 8; bytes += 8, size -= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes, 8);
-    add(word);
+  for (; size > 16; bytes += 16, size -= 16) {
+    add(word_at<std::uint64_t>(bytes), word_at<std::uint64_t>(bytes + 8));
   }
-  if (size > 0) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes, size);
-    add(word);
+  // The rest, by words that may share bytes.
+  if (size >= 8) {
+    add(word_at<std::uint64_t>(bytes), word_at<std::uint64_t>(bytes + size - 8));
+  } else if (size >= 4) {
+    add(word_at<std::uint32_t>(bytes), word_at<std::uint32_t>(bytes + size - 4));
+  } else if (size > 0) {
+    add(bytes[0], std::uint64_t{bytes[size / 2]} << 8 | bytes[size - 1]);
   }
+  sum.a = mix(sum.a);
   return sum;
 }
 
@@ -325,10 +340,14 @@ void* map(int file, std::uint64_t offset, std::size_t size) {
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
-// Cells: they are the parent's business, so a forked child does not get them at all.
+// Cells: they are the parent's business, so a forked child does not get them at all. More than the
+// first few come to a thread that pushes a lot, which would otherwise have a fault for each page.
 void* map_cells(int file, std::uint64_t offset, std::size_t size) {
-  void* mapped = map(file, offset, size);
-  if (mapped != nullptr) madvise(mapped, size, MADV_DONTFORK);
+  const int ahead = offset > 0 ? MAP_POPULATE : 0;
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | ahead, file,
+                      static_cast<off_t>(offset));
+  if (mapped == MAP_FAILED) return nullptr;
+  madvise(mapped, size, MADV_DONTFORK);
   return mapped;
 }
 
