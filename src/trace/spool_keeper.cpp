@@ -69,7 +69,7 @@ SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
           whole.events += note.count;
         }
       } else if (static_cast<unsigned>(cell.kind) < kKindCount) {
-        ++whole.events;
+        whole.events += cell.kind == Kind::kGap ? cell.gap.lost : 1;
         whole.last_ns = std::max(whole.last_ns, cell.end_ns);
       }
     }

@@ -298,8 +298,7 @@ Result<std::int64_t> SpoolFolder::refresh(bool of_dead) {
   for (const std::string& name : lanes) {
     const auto known = lanes_.find(name);
     // Ranges of the process that a file shows may end after all of it has been written.
-    if (known != lanes_.end() && known->second.final && known->second.started.empty() &&
-        !of_dead) {
+    if (known != lanes_.end() && known->second.final && known->second.started.empty() && !of_dead) {
       continue;
     }
     if (refresh_holds(name)) changed.push_back(&lanes_.at(name));

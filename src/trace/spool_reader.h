@@ -103,6 +103,7 @@ class SpoolFolder {
     return processes_;
   }
   [[nodiscard]] std::map<std::string, SpoolLane>& lanes() { return lanes_; }
+  [[nodiscard]] const std::map<std::string, SpoolLane>& lanes() const { return lanes_; }
   // The next cells of `lane`, up to what the last refresh saw; none at the end. Fewer than were
   // promised when the file is shorter: then `lane.committed` is what there is.
   std::vector<Event> read(SpoolLane& lane) const;

@@ -1104,7 +1104,7 @@ void leave_run(std::int32_t status) noexcept {
 
 unsigned char* make_spool_memory(const char* ending, std::size_t bytes) noexcept {
   if (!in_run()) return nullptr;
-  const KeptErrno kept;
+  const Undisturbed undisturbed;
   char path[PATH_MAX];
   lane_path(path, next_number(), ending);
   return create(path, bytes);
@@ -1168,8 +1168,8 @@ SpoolPush::~SpoolPush() {
   if (thread_ == nullptr) return;
   if (!thread_->orphan) {
     // Most of a file is to be used before the next begins.
-    if (thread_->worn && (thread_->limit - thread_->committed) * kCellBytes <
-                             thread_->mapping_bytes / 8) {
+    if (thread_->worn &&
+        (thread_->limit - thread_->committed) * kCellBytes < thread_->mapping_bytes / 8) {
       begin_next_file(*thread_);
     }
     thread_->page->pending.store(0, std::memory_order_release);

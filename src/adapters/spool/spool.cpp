@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -86,6 +85,7 @@ class Run final : public Adapter {
   struct Reader {
     std::optional<Decoder> decoder;
     std::int64_t safe_ns = std::numeric_limits<std::int64_t>::min();  // what comes later ends later
+    bool complete = false;
   };
 
   Status refresh(bool last) {
@@ -198,62 +198,73 @@ class Run final : public Adapter {
     return dictionary_->process(process);
   }
 
+  // When a lane ended that will have nothing more; none: when the run does, or is not known.
+  std::optional<std::int64_t> end_of(const SpoolLane& lane) const {
+    const auto process = folder_.processes().find(lane.process);
+    if (process == folder_.processes().end()) return std::nullopt;
+    if (process->second.exited) return process->second.end_ns;
+    if (process->second.replaced_ns != 0) return process->second.replaced_ns;
+    return std::nullopt;
+  }
+
+  // Whether its ranges are open in a next file.
+  bool goes_on(const SpoolLane& lane) const {
+    const auto& lanes = folder_.lanes();
+    return std::any_of(lanes.begin(), lanes.end(), [&](const auto& other) {
+      return other.second.process == lane.process && other.second.follows == lane.number + 1 &&
+             !other.second.open.empty();
+    });
+  }
+
+  void problem(Reason reason, std::uint64_t count, std::string_view where) {
+    if (count > 0) problems_.add(reason, count, where);
+  }
+
+  // What only the end of a lane tells: ranges that are open, and losses.
+  void complete(const SpoolLane& lane, Reader& reader) {
+    if (!reader.decoder || reader.complete) return;
+    reader.complete = true;
+    const SpoolRun& run = folder_.run();
+    const auto process = folder_.processes().find(lane.process);
+    std::int64_t end_ns = end_of(lane).value_or(run.over ? run.end_ns : now_ns_);
+    end_ns = std::max(end_ns + run.epoch_ns, given_ns_);
+    problem(Reason::kTextCut, lane.texts_cut, lane.path);
+    Event event;
+    const auto keep_unfinished = [&] {
+      if (event.end_ns < kept_from_ns_) {
+        ++let_go_;
+        return;
+      }
+      fresh_.push_back(event);
+      problems_.add(Reason::kBeginWithoutEnd, [&] {
+        return fmt::format("\"{}\" of process {}", dictionary_->text(event.name),
+                           process == folder_.processes().end() ? 0 : process->second.process);
+      });
+    };
+    for (const auto& range : lane.open) {
+      if (goes_on(lane)) break;
+      if (reader.decoder->unfinished(range, lane.lane, end_ns, event)) keep_unfinished();
+    }
+    for (const auto& range : lane.started) {
+      if (!reader.decoder->unfinished(range, end_ns, event)) continue;
+      const bool ended = std::any_of(readers_.begin(), readers_.end(), [&](const auto& other) {
+        return other.second.decoder && other.second.decoder->is_last(event);
+      });
+      if (!ended) keep_unfinished();
+    }
+    if (lane.dropped == 0) return;
+    // Who sees a gap counts what it has lost.
+    if (reader.decoder->gap(lane.lane, lane.dropped, end_ns, event)) {
+      fresh_.push_back(event);
+    } else {
+      problem(Reason::kDroppedByCollector, lane.dropped, lane.path);
+    }
+  }
+
   // What only the end tells: ranges that are open, losses, and how the processes ended.
   Status complete() {
     const SpoolRun& run = folder_.run();
-    const std::int64_t end_ns = run.over ? run.end_ns : now_ns_;
-    const auto problem = [&](Reason reason, std::uint64_t count, std::string_view where) {
-      if (count > 0) problems_.add(reason, count, where);
-    };
-    // Ranges that went on in a next file are open there.
-    std::set<std::pair<std::uint32_t, std::uint32_t>> followed;  // process, number + 1
-    for (const auto& [name, lane] : folder_.lanes()) {
-      if (!lane.open.empty()) followed.emplace(lane.process, lane.follows);
-    }
-    for (auto& [name, lane] : folder_.lanes()) {
-      Reader& reader = readers_[name];
-      if (!reader.decoder) continue;
-      if (followed.contains({lane.process, lane.number + 1})) lane.open.clear();
-      const auto process = folder_.processes().find(lane.process);
-      std::int64_t lane_end_ns = end_ns;
-      if (process != folder_.processes().end() && process->second.exited) {
-        lane_end_ns = process->second.end_ns;
-      } else if (process != folder_.processes().end() && process->second.replaced_ns != 0) {
-        lane_end_ns = process->second.replaced_ns;
-      }
-      problem(Reason::kTextCut, lane.texts_cut, lane.path);
-      lane_end_ns = std::max(lane_end_ns + run.epoch_ns, given_ns_);
-      Event event;
-      const auto keep_unfinished = [&] {
-        if (event.end_ns < kept_from_ns_) {
-          ++let_go_;
-          return;
-        }
-        fresh_.push_back(event);
-        problems_.add(Reason::kBeginWithoutEnd, [&] {
-          return fmt::format("\"{}\" of process {}", dictionary_->text(event.name),
-                             process == folder_.processes().end() ? 0 : process->second.process);
-        });
-      };
-      for (const auto& range : lane.open) {
-        if (reader.decoder->unfinished(range, lane.lane, lane_end_ns, event)) keep_unfinished();
-      }
-      for (const auto& range : lane.started) {
-        if (!reader.decoder->unfinished(range, lane_end_ns, event)) continue;
-        const bool ended = std::any_of(readers_.begin(), readers_.end(), [&](const auto& other) {
-          return other.second.decoder && other.second.decoder->is_last(event);
-        });
-        if (!ended) keep_unfinished();
-      }
-      if (lane.dropped == 0) continue;
-      // Who sees a gap counts what it has lost. Where old files are taken away, there is room again
-      // after one, and nobody knows where it was.
-      if (run.keep.empty() && reader.decoder->gap(lane.lane, lane.dropped, lane_end_ns, event)) {
-        fresh_.push_back(event);
-      } else {
-        problem(Reason::kDroppedByCollector, lane.dropped, lane.path);
-      }
-    }
+    for (auto& [name, lane] : folder_.lanes()) complete(lane, readers_[name]);
     for (const auto& [number, process] : folder_.processes()) {
       const std::string where = fmt::format("process {}", process.process);
       problem(Reason::kDroppedByCollector, process.dropped, where);
@@ -368,6 +379,13 @@ class Run final : public Adapter {
     next_look_ = now + kBetweenLooks;
     PASTA_TRY(refresh(last));
     PASTA_TRY(read_all(last));
+    for (auto& [name, lane] : folder_.lanes()) {
+      const auto process = folder_.processes().find(lane.process);
+      const bool ended = process != folder_.processes().end() && !process->second.alive &&
+                         lane.read == lane.committed && end_of(lane);
+      if (ended && !last) complete(lane, readers_[name]);
+    }
+    PASTA_TRY(keep());
     if (last) {
       PASTA_TRY(complete());
       give_up_to(std::numeric_limits<std::int64_t>::max());
