@@ -179,16 +179,20 @@ void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
   process.alive = true;
   process.alive_known =
       page->namespace_id != 0 && page->namespace_id == own_namespace() && page->started_ticks != 0;
-  for (auto& [other, before] : processes_) {
-    if (other == number || !before.alive || before.process != process.process ||
-        before.started_ticks != process.started_ticks) {
+  // Others may be images of the same process, seen in any order.
+  for (auto& [other, image] : processes_) {
+    if (other == number || image.process != process.process ||
+        image.started_ticks != process.started_ticks) {
       continue;
     }
-    SpoolProcess& older = other < number ? before : process;
+    SpoolProcess& older = other < number ? image : process;
+    const SpoolProcess& newer = other < number ? process : image;
     refresh_process(older);
     older.alive = false;
     older.alive_known = true;
-    older.replaced_ns = (other < number ? process : before).start_ns;
+    if (older.replaced_ns == 0 || newer.start_ns < older.replaced_ns) {
+      older.replaced_ns = newer.start_ns;
+    }
   }
 }
 
