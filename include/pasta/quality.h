@@ -68,9 +68,8 @@ enum class Reason : std::uint16_t {
   // Precision.
   kRounded,  // values that the source gives in coarser steps than it measured
   // Watching.
-  kLetGo,         // events that were older than what was to be kept
+  kLetGo,  // events that were older than what was to be kept
   kWorkUnderWay,  // device work that was launched and of which no end was seen
-  kTextCut,       // a text that is longer than the source keeps them
   kCount,
 };
 

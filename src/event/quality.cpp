@@ -79,7 +79,6 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "events that were let go, because only the newest part was to be kept"},
     {Reason::kWorkUnderWay, "work_under_way", kDropped,
      "device work that had been launched and not been seen to end when its process ended"},
-    {Reason::kTextCut, "text_cut", kAltered, "a text that was too long; its rest is not known"},
 }};
 
 constexpr bool in_order() {

@@ -228,7 +228,7 @@ class Run final : public Adapter {
     const auto process = folder_.processes().find(lane.process);
     std::int64_t end_ns = end_of(lane).value_or(run.over ? run.end_ns : now_ns_);
     end_ns = std::max(end_ns + run.epoch_ns, given_ns_);
-    problem(Reason::kTextCut, lane.texts_cut, lane.path);
+    problem(Reason::kCollectorWarning, lane.texts_cut, lane.path + ": texts that were cut");
     Event event;
     const auto keep_unfinished = [&] {
       if (event.end_ns < kept_from_ns_) {
@@ -274,7 +274,8 @@ class Run final : public Adapter {
                 where + " was killed: what CUPTI had not handed out by then is not known");
       }
       problem(Reason::kWorkUnderWay, process.under_way, where);
-      problem(Reason::kTextCut, process.command_cut ? 1 : 0, where + ": its command");
+      problem(Reason::kCollectorWarning, process.command_cut ? 1 : 0,
+              where + ": its command is cut");
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
     problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
