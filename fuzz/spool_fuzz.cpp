@@ -71,7 +71,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     pasta::fuzz::drain(**stored, strict);
   }
   const std::atomic<bool> over = true;
-  auto followed = pasta::adapters::spool::follow(folder(), "fuzz", "run", over);
+  auto followed =
+      pasta::adapters::spool::follow(folder(), "fuzz", "run", over, pasta::KindSet::all());
   if (!followed) std::abort();
   pasta::fuzz::drain(**followed, false);
   return 0;
