@@ -273,7 +273,10 @@ class Run final : public Adapter {
         problem(Reason::kCollectorWarning, 1,
                 where + " was killed: what CUPTI had not handed out by then is not known");
       }
-      problem(Reason::kWorkUnderWay, process.under_way, where);
+      // In a snapshot of what is still running nothing is lost by it.
+      if (over_ != nullptr || run.over || !process.alive) {
+        problem(Reason::kWorkUnderWay, process.under_way, where);
+      }
       problem(Reason::kCollectorWarning, process.command_cut ? 1 : 0,
               where + ": its command is cut");
     }
