@@ -400,10 +400,13 @@ cl_int CL_API_CALL set_kernel_arg(cl_kernel handle, cl_uint index, std::size_t s
   const cl_int status = g_next.clSetKernelArg(handle, index, size, value);
   put_call("clSetKernelArg", status, start_ns);
   if (status != CL_SUCCESS || value != nullptr || index >= Kernel::kArguments) return status;
-  // Local memory, unless it is a buffer that is none: that has the size of a handle.
+  // Local memory, unless it is a buffer that is none: that has the size of a handle, which decides
+  // where the runtime does not say.
   cl_kernel_arg_address_qualifier where = CL_KERNEL_ARG_ADDRESS_LOCAL;
-  g_next.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where,
-                            nullptr);
+  const bool told = g_next.clGetKernelArgInfo != nullptr &&
+                    g_next.clGetKernelArgInfo(handle, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+                                              sizeof where, &where, nullptr) == CL_SUCCESS;
+  if (!told && size == sizeof(cl_mem)) return status;
   Kernel* kernel = state().kernels.find(handle);
   if (kernel == nullptr || where != CL_KERNEL_ARG_ADDRESS_LOCAL) return status;
   kernel->local_bytes += to_32(size) - kernel->argument_bytes[index];

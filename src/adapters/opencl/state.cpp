@@ -123,10 +123,10 @@ Reading read_clock(const SystemClock& clock) {
 // Where the device's clock can be read. The tightest of a few readings counts.
 void read_clocks(Device& device) {
   constexpr int kReadings = 3;
-  const Held held(device.lock);
+  Reading readings[kReadings];
+  int count = 0;
   const SystemClock* system = system_clock(device.host_clock);
-  for (int i = 0; i < kReadings && (device.timer || system != nullptr); ++i) {
-    Reading reading{};
+  for (Reading& reading : readings) {
     if (device.timer) {
       cl_ulong at = 0, host = 0;
       reading.before = SpoolPush::now();
@@ -134,11 +134,17 @@ void read_clocks(Device& device) {
           next().clGetDeviceAndHostTimer(as_device(device.handle), &at, &host) == CL_SUCCESS;
       reading.after = SpoolPush::now();
       reading.device = static_cast<std::int64_t>(at);
-      if (!device.timer) return;
-    } else {
+      if (!device.timer) break;
+    } else if (system != nullptr) {
       reading = read_clock(*system);
+    } else {
+      break;
     }
-    device.clock.observe(reading.before, reading.device, reading.after);
+    ++count;
+  }
+  const Held held(device.lock);
+  for (int i = 0; i < count; ++i) {
+    device.clock.observe(readings[i].before, readings[i].device, readings[i].after);
   }
 }
 
