@@ -43,7 +43,8 @@ std::string version(int number) { return fmt::format("{}.{}", number / 1000, num
 Found check_cuda() {
   void* cuda = dlopen("libcuda.so.1", RTLD_NOW);
   if (cuda == nullptr) {
-    return {State::kMissing, "no NVIDIA driver: libcuda.so.1 is not found", ""};
+    return {State::kMissing, "no NVIDIA driver: libcuda.so.1 is not found",
+            "for an NVIDIA GPU, install its driver"};
   }
   const auto initialize = function<int (*)(unsigned)>(cuda, "cuInit");
   const auto driver = function<int (*)(int*)>(cuda, "cuDriverGetVersion");
