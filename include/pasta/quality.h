@@ -68,7 +68,7 @@ enum class Reason : std::uint16_t {
   // Precision.
   kRounded,  // values that the source gives in coarser steps than it measured
   // Watching.
-  kLetGo,  // events that were older than what was to be kept
+  kLetGo,         // events that were older than what was to be kept
   kWorkUnderWay,  // device work that was launched and of which no end was seen
   kCount,
 };

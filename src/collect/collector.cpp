@@ -137,14 +137,12 @@ __attribute__((visibility("default"))) void pasta_push_device_result_v1(
 }
 
 // What ends a process without running its handlers.
-[[noreturn]] __attribute__((visibility("default"))) void _exit(int status) {
+__attribute__((noreturn, visibility("default"))) void _exit(int status) {
   pasta::adapters::cupti::flush();
   pasta::trace::leave_run(status);
   if (pasta::collect::g_next_exit != nullptr) pasta::collect::g_next_exit(status);
   for (;;) syscall(SYS_exit_group, status);
 }
-[[noreturn]] __attribute__((visibility("default"))) void _Exit(int status) noexcept {
-  _exit(status);
-}
+__attribute__((noreturn, visibility("default"))) void _Exit(int status) noexcept { _exit(status); }
 
 }  // extern "C"

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "trace/spool_writer.h"
+
 namespace pasta::adapters::nvtx {
 namespace {
 
@@ -22,6 +24,8 @@ constinit std::atomic<std::size_t> g_mapped = 0;
 void* map(std::size_t bytes) {
   if (g_mapped.fetch_add(bytes, std::memory_order_relaxed) + bytes > kMaxNamesBytes) {
     g_mapped.fetch_sub(bytes, std::memory_order_relaxed);
+    trace::SpoolPush push;
+    if (push) push.note(Reason::kNotKept, 1, "names of NVTX beyond 16 MiB of a process");
     return nullptr;
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
