@@ -144,7 +144,9 @@ Status RocprofV1Csv::take(Row row) {
   LaunchAttributes launch;
   common::set_grid(e.kernel, launch,
                    {{small(get(row, kGrid), "grd"), 1, 1}, {small(get(row, kGroup), "wgr"), 1, 1}});
-  launch.registers_per_thread = small(get(row, columns_.has(kVgprs) ? kVgprs : kArchVgprs), "vgpr");
+  launch.registers_per_thread =
+      small(get(row, columns_.has(kVgprs) ? kVgprs : kArchVgprs), "vgpr") +
+      small(get(row, kAccumVgprs), "accum_vgpr");
   launch.static_shared_bytes = small(get(row, kLds), "lds");
   launch.local_bytes_per_thread = small(get(row, kScratch), "scr");
   e.kernel.attributes = attributes(launch);

@@ -27,6 +27,8 @@ TEST(RocprofV1Csv, ReadsKernelsAndWhenTheyWereQueued) {
   EXPECT_EQ(kernels[0].kernel.grid[0], 4u);
   EXPECT_EQ(lane(trace, kernels[1]), "queue 1");
   EXPECT_EQ(device(trace, kernels[0]).ordinal, 8u);
+  EXPECT_EQ(trace.dictionary_.attributes(kernels[1].kernel.attributes).registers_per_thread, 16u)
+      << "12 and 4 to accumulate in";
   const auto queued = of(trace, Kind::kApi);
   ASSERT_EQ(queued.size(), 1u) << "of the second it is not known";
   EXPECT_EQ(queued[0].start_ns, 100);

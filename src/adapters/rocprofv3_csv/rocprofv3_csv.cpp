@@ -158,7 +158,8 @@ Event Rocprofv3Csv::kernel(Row row) {
              {small(get(row, kGroup), "Workgroup_Size"), 1, 1}};
   }
   common::set_grid(e.kernel, launch, items);
-  launch.registers_per_thread = small(get(row, kVgprs), "VGPR_Count");
+  launch.registers_per_thread =
+      small(get(row, kVgprs), "VGPR_Count") + small(get(row, kAccumVgprs), "Accum_VGPR_Count");
   launch.static_shared_bytes =
       small(get(row, columns_.has(kLds) ? kLds : kGroupSegment), "LDS_Block_Size");
   launch.local_bytes_per_thread =

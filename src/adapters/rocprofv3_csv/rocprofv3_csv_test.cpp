@@ -41,6 +41,8 @@ TEST(Rocprofv3Csv, ReadsKernels) {
   EXPECT_EQ(launch.block[0], 64u);
   EXPECT_EQ(launch.block[1], 2u);
   EXPECT_EQ(launch.registers_per_thread, 8u);
+  EXPECT_EQ(trace.dictionary_.attributes(kernels[1].kernel.attributes).registers_per_thread, 16u)
+      << "12 and 4 to accumulate in";
   EXPECT_EQ(launch.static_shared_bytes, 512u);
   EXPECT_EQ(launch.local_bytes_per_thread, 16u);
   EXPECT_EQ(lane(trace, e), "stream 2, queue 1");
