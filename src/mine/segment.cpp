@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace pasta::mine {
@@ -153,8 +154,10 @@ class Segmenter {
     const std::uint64_t over_cost = over->cost + kEdit * (size_ - over->phase);
     const Cell* from = nullptr;
     std::size_t next = 0;
-    const auto places = std::ranges::equal_range(places_, symbol, {}, &Place::symbol);
-    for (const Place& place : places) {
+    const auto by_symbol = [](const Place& a, const Place& b) { return a.symbol < b.symbol; };
+    const auto found =
+        std::equal_range(places_.begin(), places_.end(), Place{symbol, 0}, by_symbol);
+    for (const Place& place : std::span(found.first, found.second)) {
       const auto cost_to = [&](const Cell& cell) {
         return cell.cost + kEdit * (place.phase - cell.phase);
       };

@@ -50,6 +50,8 @@ class Program:
                             if not k.startswith("PASTA") and k not in ("COLUMNS", "NO_COLOR")}
         listing = json.loads(self("tools", "--format", "json")[1])
         self.tools = listing["tools"] if isinstance(listing, dict) else listing
+        # Results of patches are in live traces only; who cannot do without is refused for others.
+        self.tools = [tool for tool in self.tools if "device" not in tool["needs"]]
         self.names = [tool["name"] for tool in self.tools]
 
     def __call__(self, *arguments, trace=""):

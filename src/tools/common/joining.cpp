@@ -125,7 +125,7 @@ void add_findings_by_process(std::vector<LabelledFinding>& all, const RankReport
   for (const Part& part : rank.report.parts) {
     const auto* finding = std::get_if<Finding>(&part);
     if (finding == nullptr) continue;
-    LabelledFinding& one = all.emplace_back(rank.label, *finding);
+    LabelledFinding& one = all.emplace_back(LabelledFinding{rank.label, *finding});
     if (named) {
       one.process = one.finding.text.substr(0, one.finding.text.find(": "));
     } else if (ranks > 1) {
