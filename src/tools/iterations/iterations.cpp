@@ -72,7 +72,7 @@ Table iterations_table() {
                       {"duration", Unit::kNanoseconds},
                       {"phase"},
                       {"kernels", Unit::kCount},
-                      {"deviation", Unit::kShare}},
+                      {"deviation"}},
           .rows = {}};
 }
 
