@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 
 namespace pasta::trace {
@@ -111,6 +112,11 @@ std::uint64_t remove_file(const std::string& path) {
   return unlink(path.c_str()) == 0 && known ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+// A folder may hold anything. Times within these bounds can be added to an epoch within them.
+constexpr std::int64_t kLatestNs = std::numeric_limits<std::int64_t>::max() / 2;
+std::int64_t sound(std::int64_t ns) { return std::clamp(ns, std::int64_t{0}, kLatestNs); }
+std::int64_t sound_hold(std::int64_t ns) { return ns == kNoHold ? ns : sound(ns); }
+
 }  // namespace
 
 bool SpoolFolder::recognise(const std::string& path) {
@@ -136,7 +142,10 @@ Status SpoolFolder::read_run() {
     return fail(ErrorCode::kBadInput,
                 fmt::format("{}: not of a run that this version can read", path));
   }
-  run_.start_ns = page->start_ns;
+  if (page->epoch_ns < -kLatestNs || page->epoch_ns > kLatestNs) {
+    return fail(ErrorCode::kBadInput, fmt::format("{}: the clock of the run is not sound", path));
+  }
+  run_.start_ns = sound(page->start_ns);
   run_.epoch_ns = page->epoch_ns;
   run_.dropped = page->dropped.load();
   run_.program = page->program;
@@ -144,11 +153,11 @@ Status SpoolFolder::read_run() {
   run_.world_size = page->world_size;
   run_.host = text_of(page->host, sizeof page->host);
   run_.keep = text_of(page->keep, sizeof page->keep);
-  run_.kept_from_ns = page->kept_from_ns.load();
+  run_.kept_from_ns = sound(page->kept_from_ns.load());
   run_.let_go = page->let_go.load();
   run_.over = page->over.load() != 0;
   if (run_.over) {
-    run_.end_ns = page->end_ns;
+    run_.end_ns = sound(page->end_ns);
     run_.wait_status = page->wait_status;
   }
   return {};
@@ -171,7 +180,7 @@ void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
   process.world_size = page->world_size;
   process.forked = page->forked != 0;
   process.started_ticks = page->started_ticks;
-  process.start_ns = page->start_ns;
+  process.start_ns = sound(page->start_ns);
   process.name = text_of(page->name, sizeof page->name);
   const std::size_t command = std::min<std::size_t>(page->command_bytes, sizeof page->command);
   process.command = as_command({page->command, command});
@@ -206,11 +215,11 @@ void SpoolFolder::refresh_process(SpoolProcess& process) {
   process.dropped = page->dropped.load();
   process.unmatched = page->unmatched.load();
   // Before the lanes are looked at: what is no longer under way is in them.
-  process.hold_ns = page->hold_ns.load();
+  process.hold_ns = sound_hold(page->hold_ns.load());
   process.under_way = page->under_way.load();
   if (page->ending.load() != Ending::kExit) return;
   process.exited = true;
-  process.end_ns = page->end_ns.load();
+  process.end_ns = sound(page->end_ns.load());
   process.status = page->status.load();
 }
 
@@ -233,7 +242,7 @@ bool SpoolFolder::refresh_holds(const std::string& name) {
   lane.path = path;
   lane.process = page->process;
   lane.pending = page->pending.load() != 0;
-  lane.hold_ns = page->hold_ns.load();
+  lane.hold_ns = sound_hold(page->hold_ns.load());
   lane.lane = page->lane;
   lane.follows = page->follows;
   if (const std::size_t dash = name.find('-'); dash != std::string::npos) {
