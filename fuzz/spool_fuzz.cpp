@@ -27,13 +27,14 @@ constexpr std::size_t kPage = 4096;
 
 // In memory where there is such a place, made once.
 const std::string& folder() {
-  static const std::string path = [] {
+  // Never destroyed: what takes the folder away at exit reads it.
+  static const std::string& path = *new std::string([] {
     std::string name = std::filesystem::exists("/dev/shm") ? "/dev/shm/spool-fuzz-XXXXXX"
                                                            : "/tmp/spool-fuzz-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) std::abort();
     std::atexit([] { std::filesystem::remove_all(folder()); });
     return name;
-  }();
+  }());
   return path;
 }
 
