@@ -15,6 +15,7 @@
 #include "adapters/opencl/layer.h"
 #endif
 #include "pasta/pasta.h"
+#include "trace/append_text.h"
 #include "trace/device_result.h"
 #include "trace/job_rank.h"
 #include "trace/spool_writer.h"
@@ -22,6 +23,7 @@
 namespace pasta::collect {
 namespace {
 
+using trace::append;
 using trace::SpoolPush;
 
 std::uint64_t begin(const char* name, std::size_t bytes) noexcept {
@@ -46,20 +48,6 @@ void step() noexcept {
 
 void start() noexcept { trace::start_collection(); }
 void stop() noexcept { trace::stop_collection(); }
-
-char* append(char* to, const char* text) {
-  while (*text != '\0') *to++ = *text++;
-  return to;
-}
-
-char* append(char* to, std::uint64_t number) {
-  char digits[20];
-  int count = 0;
-  do digits[count++] = static_cast<char>('0' + number % 10);
-  while ((number /= 10) != 0);
-  while (count > 0) *to++ = digits[--count];
-  return to;
-}
 
 void tag(const void* address, std::size_t size, const char* name, std::size_t bytes) noexcept {
   SpoolPush push;

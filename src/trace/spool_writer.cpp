@@ -17,6 +17,8 @@
 #include <cstring>
 #include <new>
 
+#include "trace/append_text.h"
+
 namespace pasta::trace {
 namespace {
 
@@ -283,22 +285,6 @@ class Undisturbed {
   int cancel_ = 0;
   sigset_t signals_;
 };
-
-char* append(char* to, const char* text) {
-  while (*text != '\0') *to++ = *text++;
-  *to = '\0';
-  return to;
-}
-
-char* append(char* to, std::uint64_t number) {
-  char digits[20];
-  int count = 0;
-  do digits[count++] = static_cast<char>('0' + number % 10);
-  while ((number /= 10) != 0);
-  while (count > 0) *to++ = digits[--count];
-  *to = '\0';
-  return to;
-}
 
 // Fits into `to` of PATH_MAX by the size of Run::folder.
 void lane_path(char* to, std::uint32_t number, const char* ending = kLaneEnding) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "trace/append_text.h"
+
 namespace pasta::adapters::cupti {
 namespace {
 
@@ -10,6 +12,7 @@ struct CopyKind {
   const char* word = nullptr;
 };
 using enum CopyDirection;
+using trace::append;
 // CUpti_ActivityMemcpyKind.
 constexpr CopyKind kCopyKinds[] = {{},
                                    {kHostToDevice, "HtoD"},
@@ -55,22 +58,6 @@ const char* overhead_name(std::int32_t kind) {
                                     "Activity Buffer Request",
                                     "UVM Activity Init"};
   return kind == 1 ? "Driver Compiler" : at(kNames, kind >> 16);
-}
-
-char* append(char* to, const char* text) {
-  while (*text != '\0') *to++ = *text++;
-  *to = '\0';
-  return to;
-}
-
-char* append(char* to, std::uint32_t number) {
-  char digits[10];
-  int count = 0;
-  do digits[count++] = static_cast<char>('0' + number % 10);
-  while ((number /= 10) != 0);
-  while (count > 0) *to++ = digits[--count];
-  *to = '\0';
-  return to;
 }
 
 template <class Fields>
