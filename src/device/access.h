@@ -1,113 +1,214 @@
-// The patch `access`: what a launch asks of each object, and what memory moves for it.
+// The patch `access`: what a launch asks of each object, what memory moves for it, and at which
+// places of the program.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "device/launch.h"
+#include "device/reducers.h"
 #include "device/warp.h"
-#include "pasta/result.h"
 
 namespace pasta::device {
 
-// Of one object, of what lies in none, or of shared memory.
+class Layout;
+struct Names;
+struct PatchResult;
+
+inline constexpr std::string_view kAccessFormat = "access/2";
+
+// Sums over accesses.
 struct AccessCounts {
   std::uint64_t reads = 0, writes = 0, atomics = 0;  // of lanes
   std::uint64_t warps = 0;                           // accesses of warps
   std::uint64_t asked_bytes = 0;                     // by lanes: twice what two of them ask for
-  // Of objects:
+  // Of global memory:
   std::uint64_t used_bytes = 0;  // of the sectors: what a warp asks for, once
   std::uint64_t sectors = 0;
+  std::uint64_t touched = 0;  // granules
   // Of shared memory:
   std::uint64_t passes = 0;
   std::uint64_t passes_without_conflicts = 0;
   bool operator==(const AccessCounts&) const = default;
 };
 
-struct AccessPatch {
-  // One bit for each granule of an object that was touched.
-  struct Touched {
-    unsigned shift = 0;  // a granule is 1 << shift bytes
-    std::vector<std::uint64_t> bits;
-    void mark(std::uint64_t offset, std::uint32_t bytes);
-    [[nodiscard]] std::uint64_t granules() const;
-  };
-  // Objects up to this size are marked byte by byte; of larger ones, so that as many bits suffice.
-  static constexpr std::uint64_t kMostBits = std::uint64_t{8} << 20;
+struct SiteCounts {
+  std::uint64_t warps = 0, lanes = 0;
+  std::uint64_t asked_bytes = 0, used_bytes = 0;
+  std::uint64_t sectors = 0;
+  std::uint64_t needed_sectors = 0;  // that would hold what each warp asks for
+  std::uint64_t misaligned = 0;      // warps that touch a sector more only for where they begin
+  std::uint64_t single = 0, broadcast = 0, unit = 0, strided = 0, pieces = 0, gather = 0;  // warps
+  std::uint64_t passes = 0, passes_without_conflicts = 0;
+  std::uint64_t crowds = 0;  // of atomics: for each warp, the lanes at the address with the most
+  bool operator==(const SiteCounts&) const = default;
+};
+// The most of all accesses; what begins with `least` is kept as ~value, so that it is that, too.
+struct SiteExtremes {
+  std::uint64_t width = 0;
+  std::uint64_t object = 0, least_object = 0;  // index in the launch + 1
+  std::uint64_t step = 0, least_step = 0;      // of strided warps: bytes + kStepBias
+  std::uint64_t degree = 0;                    // passes of one access
+  std::uint64_t crowd = 0;
+};
+inline constexpr std::uint64_t kStepBias = std::uint64_t{1} << 63;
 
-  struct State {
-    explicit State(const Launch& launch);
-    std::vector<AccessCounts> objects;  // as in Launch
-    std::vector<Touched> touched;       // as in Launch; made at the first access
-    AccessCounts unknown;               // global memory in no object
-    AccessCounts shared;
+struct AccessPatch {
+  // Behind the rows of the objects.
+  enum Extra : std::uint32_t { kNoObjectRow, kSharedRow, kLocalRow, kExtraRows };
+  struct Settings {
+    std::uint32_t copies = 1;    // of all counters, for threads of a GPU that run apart
+    std::uint32_t sites = 1024;  // a power of two
+    Marks::Room marks = {.together = std::uint64_t{1} << 30, .each = std::uint64_t{8} << 20};
   };
-  static void on_access(State& state, const Launch& launch, const Warp& warp);
+  struct State {
+    AccessCounts* objects;   // copies x (objects of the launch, then kNoObjectRow and so on)
+    SiteCounts* sites;       // copies x (sites + 1)
+    SiteExtremes* extremes;  // sites + 1
+    KeyTable keys;
+    Marks marks;
+    std::uint32_t copies;
+  };
+  static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
+
+  template <class AnyWarp>
+  PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
+    if (warp.width == 0) return;
+    const bool global = warp.space == Space::kGlobal;
+    const std::uint32_t copy = warp.copy(state.copies);
+    const unsigned lanes = warp.lanes();
+    SiteCounts at_site = {
+        .warps = 1, .lanes = lanes, .asked_bytes = std::uint64_t{lanes} * warp.width};
+    AccessCounts* objects =
+        state.objects + std::uint64_t{copy} * (launch.object_count + kExtraRows);
+    Passes passes{0, 0};
+    std::uint32_t least = kNoObject, most = kNoObject;  // of the objects; + 1: 0 is none
+    if (!global) {
+      AccessCounts counts = of_lanes(warp, lanes);
+      if (warp.space == Space::kShared) {
+        passes = warp.passes();
+        at_site.passes = counts.passes = passes.needed;
+        at_site.passes_without_conflicts = counts.passes_without_conflicts =
+            passes.without_conflicts;
+      }
+      const std::uint32_t row = warp.space == Space::kShared ? kSharedRow : kLocalRow;
+      warp.add(objects[launch.object_count + row], counts);
+    } else {
+      const Footprint whole = warp.footprint(warp.active);
+      at_site.used_bytes = whole.bytes;
+      at_site.sectors = whole.sectors;
+      at_site.needed_sectors = (whole.bytes + kSectorBytes - 1) / kSectorBytes;
+      warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
+                 [&](std::uint32_t object, std::uint32_t mask) {
+                   const Footprint part = mask == warp.active ? whole : warp.footprint(mask);
+                   AccessCounts counts = of_lanes(warp, count_bits(mask));
+                   counts.used_bytes = part.bytes;
+                   counts.sectors = part.sectors;
+                   if (object != kNoObject) {
+                     const std::uint64_t begin = launch.objects[object].address;
+                     counts.touched = warp.sum(mask, [&](std::uint64_t address) {
+                       return state.marks.mark(object, address - begin, warp.width);
+                     });
+                   }
+                   warp.add(
+                       objects[object == kNoObject ? launch.object_count + kNoObjectRow : object],
+                       counts);
+                   // kNoObject + 1 is 0, which is less than every other.
+                   if (least == kNoObject || object + 1 < least) least = object + 1;
+                   if (most == kNoObject || object + 1 > most) most = object + 1;
+                 });
+    }
+    const Stride stride = warp.stride();
+    count_pattern(at_site, stride.pattern);
+    if (stride.pattern == Pattern::kUnit && at_site.sectors > at_site.needed_sectors) {
+      at_site.misaligned = 1;
+    }
+    const unsigned crowd = warp.access == Access::kAtomic ? warp.crowd() : 0;
+    at_site.crowds = crowd;
+    const std::uint32_t site =
+        warp.uniform([&] { return state.keys.find(site_key(warp.site, warp.space, warp.access)); });
+    warp.add(state.sites[std::uint64_t{copy} * (state.keys.capacity + 1) + site], at_site);
+    warp.uniform([&] {
+      SiteExtremes& extremes = state.extremes[site];
+      raise(extremes.width, warp.width);
+      if (global) {
+        raise(extremes.object, most);
+        raise(extremes.least_object, ~std::uint64_t{least});
+      }
+      if (stride.pattern == Pattern::kStrided) {
+        const std::uint64_t step = static_cast<std::uint64_t>(stride.bytes) + kStepBias;
+        raise(extremes.step, step);
+        raise(extremes.least_step, ~step);
+      }
+      raise(extremes.degree, passes.needed);
+      raise(extremes.crowd, crowd);
+      return 0;
+    });
+  }
+
+  static PatchResult result(const Launch& launch, const State& state, const Names& names);
+
+  // Never 0. Places are addresses of less than 60 bits, or small numbers.
+  PASTA_DEVICE static std::uint64_t site_key(std::uint64_t site, Space space, Access access) {
+    return site << 4 | static_cast<std::uint64_t>(space) << 2 | (static_cast<unsigned>(access) + 1);
+  }
+
+ private:
+  template <class AnyWarp>
+  PASTA_DEVICE static AccessCounts of_lanes(const AnyWarp& warp, unsigned lanes) {
+    AccessCounts counts;
+    (warp.access == Access::kRead    ? counts.reads
+     : warp.access == Access::kWrite ? counts.writes
+                                     : counts.atomics) = lanes;
+    counts.warps = 1;
+    counts.asked_bytes = std::uint64_t{lanes} * warp.width;
+    return counts;
+  }
+  PASTA_DEVICE static void count_pattern(SiteCounts& counts, Pattern pattern) {
+    switch (pattern) {
+      case Pattern::kSingle:
+        counts.single = 1;
+        break;
+      case Pattern::kBroadcast:
+        counts.broadcast = 1;
+        break;
+      case Pattern::kUnit:
+        counts.unit = 1;
+        break;
+      case Pattern::kStrided:
+        counts.strided = 1;
+        break;
+      case Pattern::kPieces:
+        counts.pieces = 1;
+        break;
+      case Pattern::kGather:
+        counts.gather = 1;
+        break;
+    }
+  }
 };
 
-// --- The result of one launch, as it is kept in a trace
-
-inline constexpr std::string_view kAccessFormat = "access/1";
+// --- Rows of the result
 
 struct AccessRow {
-  enum class Where : std::uint32_t { kObject, kUnknown, kShared };
-  Where where = Where::kObject;
-  AccessCounts counts;
-  std::string name;           // of the object: what the kernel calls it
-  std::uint64_t number = 0;   // of the object
-  std::uint64_t bytes = 0;    // of the object
-  std::uint64_t touched = 0;  // of its bytes
-  // `touched` is of pieces of so many bytes, so at most so many too large for each; 1: exact.
+  std::uint64_t object = 0;  // its number, or one of those in result.h
+  // `counts.touched` is bytes here, of pieces of so many, so at most so many too large for each;
+  // 1: exact.
   std::uint64_t granule = 1;
+  AccessCounts counts = {};
   bool operator==(const AccessRow&) const = default;
 };
-struct AccessResult {
-  std::uint32_t grid[3] = {0, 0, 0};
-  std::uint32_t block[3] = {0, 0, 0};
-  std::uint64_t barriers = 0;  // of groups
-  std::uint64_t dropped = 0;   // accesses that were not analysed
-  std::vector<AccessRow> rows;
-  bool operator==(const AccessResult&) const = default;
+struct SiteRow {
+  std::uint64_t site = 0;               // kOtherSites: all that found no room in the table
+  std::uint64_t space = 0, access = 0;  // as the enumerations
+  std::uint64_t width = 0;              // of the widest access
+  std::uint64_t object = 0;             // its number, or one of those in result.h
+  SiteCounts counts = {};
+  std::int64_t least_step = 0, most_step = 0;  // bytes from lane to lane, of strided warps
+  std::uint64_t degree = 0;                    // the most passes that one access took
+  std::uint64_t crowd = 0;                     // the most lanes at one address, of atomics
+  bool operator==(const SiteRow&) const = default;
 };
-
-// Rows of what was accessed; `name_of(object)` is what the kernel calls it.
-template <class NameOf>
-AccessResult access_result(const Launch& launch, const AccessPatch::State& state, NameOf name_of) {
-  AccessResult result;
-  for (int i = 0; i < 3; ++i) {
-    result.grid[i] = launch.grid[i];
-    result.block[i] = launch.block[i];
-  }
-  for (std::size_t i = 0; i < launch.objects.size(); ++i) {
-    if (state.objects[i].warps == 0) continue;
-    const AccessPatch::Touched& touched = state.touched[i];
-    const std::uint64_t granule = std::uint64_t{1} << touched.shift;
-    result.rows.push_back(
-        {.counts = state.objects[i],
-         .name = std::string(name_of(launch.objects[i])),
-         .number = launch.objects[i].number,
-         .bytes = launch.objects[i].bytes,
-         .touched = std::min(touched.granules() * granule, launch.objects[i].bytes),
-         .granule = granule});
-  }
-  if (state.unknown.warps > 0) {
-    result.rows.push_back(
-        {.where = AccessRow::Where::kUnknown, .counts = state.unknown, .name = {}});
-  }
-  if (state.shared.warps > 0) {
-    result.rows.push_back({.where = AccessRow::Where::kShared, .counts = state.shared, .name = {}});
-  }
-  return result;
-}
-
-// Parts of at most `most_bytes`, each a result of its own of some of the rows: what is counted of
-// the launch as a whole is in the first.
-std::vector<std::string> write_access(const AccessResult& result, std::size_t most_bytes);
-// kBadInput when it is none.
-Result<AccessResult> read_access(std::span<const std::byte> bytes);
+inline constexpr std::uint64_t kOtherSites = ~std::uint64_t{0};
 
 }  // namespace pasta::device

@@ -6,6 +6,8 @@
 
 #include "device/access.h"
 #include "device/host_runner.h"
+#include "device/layout.h"
+#include "device/result.h"
 
 namespace pasta::device {
 namespace {
@@ -19,12 +21,13 @@ class Program {
       : items_(items), groups_(groups), objects_(std::move(objects)) {
     launch_.grid[0] = groups;
     launch_.block[0] = items;
-    launch_.objects = objects_;
+    launch_.objects = objects_.data();
+    launch_.object_count = static_cast<std::uint32_t>(objects_.size());
     state_.emplace(launch_);
   }
   using Tell = std::function<void(Access, std::uint64_t address, std::uint32_t width, Space space)>;
   void run(const std::function<void(std::uint32_t group, std::uint32_t item, Tell tell)>& body) {
-    HostRunner<AccessPatch> runner(launch_, *state_);
+    HostRunner<AccessPatch> runner(launch_, state_->state());
     for (std::uint32_t group = 0; group < groups_; ++group) {
       runner.begin_group(group);
       for (std::uint32_t item = 0; item < items_; ++item) {
@@ -37,15 +40,27 @@ class Program {
     }
     runner.flush();
   }
-  [[nodiscard]] AccessResult result() const {
-    return access_result(launch_, *state_, [](const MemoryObject&) { return ""; });
+  [[nodiscard]] PatchResult result() const {
+    return AccessPatch::result(launch_, state_->state(), {});
   }
+  [[nodiscard]] std::vector<AccessRow> accesses() const {
+    return rows<AccessRow>(TableId::kAccesses);
+  }
+  [[nodiscard]] std::vector<SiteRow> sites() const { return rows<SiteRow>(TableId::kSites); }
 
  private:
+  template <class Row>
+  [[nodiscard]] std::vector<Row> rows(TableId id) const {
+    for (const ResultTable& table : result().tables) {
+      if (table.id == id) return rows_of<Row>(table);
+    }
+    return {};
+  }
+
   std::uint32_t items_, groups_;
   std::vector<MemoryObject> objects_;
   Launch launch_;
-  std::optional<AccessPatch::State> state_;
+  std::optional<HostState<AccessPatch>> state_;
 };
 
 TEST(Access, VectorAdd) {
@@ -56,18 +71,21 @@ TEST(Access, VectorAdd) {
     tell(Access::kRead, kIn + at, 4, Space::kGlobal);
     tell(Access::kWrite, kOut + at, 4, Space::kGlobal);
   });
-  const AccessResult result = program.result();
-  ASSERT_EQ(result.rows.size(), 2u);
-  EXPECT_EQ(
-      result.rows[0].counts,
-      (AccessCounts{
-          .reads = 1024, .warps = 32, .asked_bytes = 4096, .used_bytes = 4096, .sectors = 128}));
-  EXPECT_EQ(
-      result.rows[1].counts,
-      (AccessCounts{
-          .writes = 1024, .warps = 32, .asked_bytes = 4096, .used_bytes = 4096, .sectors = 128}));
-  EXPECT_EQ(result.rows[0].touched, 4096u);
-  EXPECT_EQ(result.rows[0].granule, 1u);
+  const std::vector<AccessRow> rows = program.accesses();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].counts, (AccessCounts{.reads = 1024,
+                                          .warps = 32,
+                                          .asked_bytes = 4096,
+                                          .used_bytes = 4096,
+                                          .sectors = 128,
+                                          .touched = 4096}));
+  EXPECT_EQ(rows[1].counts, (AccessCounts{.writes = 1024,
+                                          .warps = 32,
+                                          .asked_bytes = 4096,
+                                          .used_bytes = 4096,
+                                          .sectors = 128,
+                                          .touched = 4096}));
+  EXPECT_EQ(rows[0].granule, 1u);
 }
 
 TEST(Access, Strides) {
@@ -79,12 +97,13 @@ TEST(Access, Strides) {
     // Up to 8 words apart, no sector between the first and the last is left out; from there on,
     // each lane has its own.
     const std::uint64_t sectors = stride < 8 ? 31 * 4 * stride / 32 + 1 : 32;
-    EXPECT_EQ(
-        program.result().rows[0].counts,
-        (AccessCounts{
-            .reads = 32, .warps = 1, .asked_bytes = 128, .used_bytes = 128, .sectors = sectors}))
+    EXPECT_EQ(program.accesses()[0].counts, (AccessCounts{.reads = 32,
+                                                          .warps = 1,
+                                                          .asked_bytes = 128,
+                                                          .used_bytes = 128,
+                                                          .sectors = sectors,
+                                                          .touched = 128}))
         << stride;
-    EXPECT_EQ(program.result().rows[0].touched, 128u);
   }
 }
 
@@ -94,7 +113,7 @@ TEST(Access, WidthsBroadcastAndMisalignment) {
     program.run([&](std::uint32_t, std::uint32_t item, const Program::Tell& tell) {
       tell(Access::kRead, kIn + offset + stride * item, width, Space::kGlobal);
     });
-    return program.result().rows[0].counts;
+    return program.accesses()[0].counts;
   };
   for (const std::uint32_t width : {1u, 2u, 4u, 8u, 16u, 32u}) {
     EXPECT_EQ(counts(width, width, 0).sectors, width);
@@ -124,19 +143,19 @@ TEST(Access, Transposes) {
         tell(Access::kWrite, kOut + 4 * ((tile_x + y + j) * 64 + tile_y + x), 4, Space::kGlobal);
       }
     });
-    const AccessResult result = program.result();
-    ASSERT_EQ(result.rows.size(), 3u);
+    const std::vector<AccessRow> rows = program.accesses();
+    ASSERT_EQ(rows.size(), 3u);
     // 128 warps, each 4 sectors in and 4 out.
-    EXPECT_EQ(result.rows[0].counts.sectors, 512u);
-    EXPECT_EQ(result.rows[1].counts.sectors, 512u);
+    EXPECT_EQ(rows[0].counts.sectors, 512u);
+    EXPECT_EQ(rows[1].counts.sectors, 512u);
     // 128 rows of the tile are written in one pass each. 128 columns are read: all of one bank, or
     // each word of its own.
-    EXPECT_EQ(result.rows[2].counts, (AccessCounts{.reads = 4096,
-                                                   .writes = 4096,
-                                                   .warps = 256,
-                                                   .asked_bytes = 32768,
-                                                   .passes = row == 32 ? 128u + 128 * 32 : 256u,
-                                                   .passes_without_conflicts = 256}));
+    EXPECT_EQ(rows[2].counts, (AccessCounts{.reads = 4096,
+                                            .writes = 4096,
+                                            .warps = 256,
+                                            .asked_bytes = 32768,
+                                            .passes = row == 32 ? 128u + 128 * 32 : 256u,
+                                            .passes_without_conflicts = 256}));
   }
   // Without a tile: rows in, columns out.
   Program naive(256, 16, {{kIn, 16384, 1}, {kOut, 16384, 2}});
@@ -145,8 +164,8 @@ TEST(Access, Transposes) {
     tell(Access::kRead, kIn + 4 * (y * 64 + x), 4, Space::kGlobal);
     tell(Access::kWrite, kOut + 4 * (x * 64 + y), 4, Space::kGlobal);
   });
-  EXPECT_EQ(naive.result().rows[0].counts.sectors, 512u);
-  EXPECT_EQ(naive.result().rows[1].counts.sectors, 4096u);
+  EXPECT_EQ(naive.accesses()[0].counts.sectors, 512u);
+  EXPECT_EQ(naive.accesses()[1].counts.sectors, 4096u);
 }
 
 TEST(Access, BanksOfWideWords) {
@@ -155,7 +174,7 @@ TEST(Access, BanksOfWideWords) {
     warp.width = width;
     warp.active = ~0u;
     for (unsigned lane = 0; lane < kWarpLanes; ++lane) warp.address[lane] = stride * lane;
-    const Warp::Passes p = warp.passes();
+    const Passes p = warp.passes();
     return std::array{p.needed, p.without_conflicts};
   };
   EXPECT_EQ(passes(4, 4), (std::array{1u, 1u}));
@@ -176,14 +195,14 @@ TEST(Access, AtomicsOfAHistogram) {
     program.run([&](std::uint32_t, std::uint32_t item, const Program::Tell& tell) {
       tell(Access::kAtomic, kOut + (one ? 0 : 4 * (item % 16)), 4, Space::kGlobal);
     });
-    const AccessRow row = program.result().rows[0];
+    const AccessRow row = program.accesses()[0];
     EXPECT_EQ(row.counts, (AccessCounts{.atomics = 512,
                                         .warps = 16,
                                         .asked_bytes = 2048,
                                         .used_bytes = one ? 64u : 1024u,
-                                        .sectors = one ? 16u : 32u}));
-    EXPECT_EQ(row.touched, one ? 4u : 64u);
-    EXPECT_EQ(row.number, 7u);
+                                        .sectors = one ? 16u : 32u,
+                                        .touched = one ? 4u : 64u}));
+    EXPECT_EQ(row.object, 7u);
   }
 }
 
@@ -195,9 +214,9 @@ TEST(Access, WhatIsInNoObjectIsUnknown) {
     program.run([&](std::uint32_t, std::uint32_t, const Program::Tell& tell) {
       tell(Access::kRead, address, 4, Space::kGlobal);
     });
-    const AccessResult result = program.result();
-    ASSERT_EQ(result.rows.size(), 1u);
-    EXPECT_EQ(result.rows[0].where == AccessRow::Where::kObject, address == kIn + 60) << address;
+    const std::vector<AccessRow> rows = program.accesses();
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].object == 1, address == kIn + 60) << address;
   }
 }
 
@@ -238,44 +257,69 @@ TEST(Access, LargeObjectsAreMarkedInPieces) {
     tell(Access::kWrite, (std::uint64_t{1} << 40) + (std::uint64_t{1} << 36) - 4, 4,
          Space::kGlobal);
   });
-  const AccessRow row = program.result().rows[0];
+  const AccessRow row = program.accesses()[0];
   EXPECT_EQ(row.granule, 8192u);
-  EXPECT_EQ(row.touched, 8192u);
+  EXPECT_EQ(row.counts.touched, 8192u);
 }
 
-TEST(Access, ResultsAreReadAsTheyWereWritten) {
-  AccessResult result{
-      .grid = {1, 2, 3}, .block = {4, 5, 6}, .barriers = 7, .dropped = 8, .rows = {}};
-  for (std::uint64_t i = 0; i < 100; ++i) {
-    result.rows.push_back({.where = static_cast<AccessRow::Where>(i % 3),
-                           .counts = {i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, i + 8},
-                           .name = std::string(i, 'x'),
-                           .number = i,
-                           .bytes = 2 * i,
-                           .touched = 3 * i,
-                           .granule = i + 1});
+TEST(Result, IsReadAsItWasWritten) {
+  PatchResult result{.grid = {1, 2, 3}, .block = {4, 5, 6}, .barriers = 7, .dropped = 8};
+  for (const std::uint32_t columns : {1u, 3u, 20u}) {
+    ResultTable& table = result.tables.emplace_back();
+    table.id = static_cast<TableId>(columns);
+    table.columns = columns;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      for (std::uint64_t j = 0; j < columns; ++j) table.numbers.push_back(i * columns + j);
+      if (columns != 3) table.names.emplace_back(i, 'x');
+    }
   }
   for (const std::size_t most : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
-    AccessResult read;
-    for (const std::string& part : write_access(result, most)) {
+    PatchResult read;
+    for (const std::string& part : write_result(result, most)) {
       EXPECT_TRUE(most < 1000 || part.size() <= most);
-      const auto one = read_access(std::as_bytes(std::span(part)));
+      auto one = read_result(std::as_bytes(std::span(part)));
       ASSERT_TRUE(one.has_value());
-      if (read.rows.empty()) {
+      if (read.tables.empty()) {
         read = *one;
-      } else {
-        EXPECT_EQ(one->barriers + one->dropped + one->grid[0], 0u) << "said once";
-        read.rows.insert(read.rows.end(), one->rows.begin(), one->rows.end());
+        continue;
+      }
+      EXPECT_EQ(one->barriers + one->dropped + one->grid[0], 0u) << "said once";
+      for (ResultTable& more : one->tables) {
+        ResultTable& table = read.tables.back();
+        if (more.id != table.id) {
+          read.tables.push_back(std::move(more));
+          continue;
+        }
+        table.numbers.insert(table.numbers.end(), more.numbers.begin(), more.numbers.end());
+        table.names.insert(table.names.end(), more.names.begin(), more.names.end());
       }
     }
     EXPECT_EQ(read, result);
   }
-  // A cut at any place is no result, or the same.
-  const std::string whole = write_access(result, std::size_t{1} << 20)[0];
+  // A cut at any place is no result.
+  const std::string whole = write_result(result, std::size_t{1} << 20)[0];
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_FALSE(read_access(std::as_bytes(std::span(whole).first(size))).has_value()) << size;
+    EXPECT_FALSE(read_result(std::as_bytes(std::span(whole).first(size))).has_value()) << size;
   }
-  EXPECT_EQ(write_access({}, 1000).size(), 1u);
+  EXPECT_EQ(write_result({}, 1000).size(), 1u);
+}
+
+TEST(Result, OfLaterVersionsHasMoreColumns) {
+  struct Old {
+    std::uint64_t a, b;
+  };
+  struct New {
+    std::uint64_t a, b, c;
+  };
+  ResultTable table{.id = TableId::kObjects};
+  append_row(table, New{1, 2, 3});
+  append_row(table, New{4, 5, 6});
+  const auto rows = rows_of<Old>(table);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].b, 5u);
+  ResultTable old{.id = TableId::kObjects};
+  append_row(old, Old{1, 2});
+  EXPECT_TRUE(rows_of<New>(old).empty());
 }
 
 }  // namespace

@@ -12,18 +12,16 @@ namespace pasta::device {
 
 struct ItemAccess {
   std::uint32_t item;  // of its group, numbered x first
-  std::uint32_t site;
+  std::uint64_t site;
   std::uint64_t address;
   std::uint32_t width;
   Space space;
   Access access;
 };
 
-// A patch is a struct with
-//   State                                         plain data, zero before the launch
-//   static void on_access(State&, const Launch&, const Warp&)
-// Accesses of one group are told before those of the next; of one item in the order in which they
-// happen; of different items in any order. See warp.h for how they become warps.
+// Of a patch (see layout.h) it needs State and on_access. Accesses of one group are told before
+// those of the next; of one item in the order in which they happen; of different items in any
+// order. See warp.h for how they become warps.
 template <class Patch>
 class HostRunner {
  public:
@@ -39,7 +37,7 @@ class HostRunner {
   }
 
   void access(const ItemAccess& a) {
-    const std::uint64_t place = std::uint64_t{a.site} << 2 | (a.space == Space::kShared ? 2u : 0u) |
+    const std::uint64_t place = a.site << 3 | static_cast<std::uint64_t>(a.space) << 1 |
                                 (a.access == Access::kAtomic ? 1u : 0u);
     const std::uint32_t warp = a.item / kWarpLanes;
     const std::uint32_t time = times_[{place, a.item}]++;

@@ -1,10 +1,10 @@
-// One run of a kernel, as a patch sees it.
+// One run of a kernel, as a patch sees it. Plain data: a GPU has a copy of it.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <type_traits>
+
+#include "device/portable.h"
 
 namespace pasta::device {
 
@@ -15,22 +15,32 @@ struct MemoryObject {
   std::uint64_t number;  // the n-th allocation of its process, from 1
 };
 
+inline constexpr std::uint32_t kNoObject = ~std::uint32_t{0};
+
 struct Launch {
   std::uint32_t grid[3] = {1, 1, 1};      // in groups
   std::uint32_t block[3] = {1, 1, 1};     // work-items of a group
-  std::span<const MemoryObject> objects;  // in order of their addresses, none in another
+  const MemoryObject* objects = nullptr;  // in order of their addresses, none in another
+  std::uint32_t object_count = 0;
 
-  // The object that holds all of these bytes; none for bytes of no object, or of several, or past
-  // the end of one.
-  [[nodiscard]] const MemoryObject* find(std::uint64_t address, std::uint64_t bytes) const {
-    const auto after = std::upper_bound(
-        objects.begin(), objects.end(), address,
-        [](std::uint64_t a, const MemoryObject& object) { return a < object.address; });
-    if (after == objects.begin()) return nullptr;
-    const MemoryObject& object = after[-1];
-    const std::uint64_t offset = address - object.address;
-    return offset < object.bytes && bytes <= object.bytes - offset ? &object : nullptr;
+  // Which object holds all of these bytes; kNoObject for bytes of none, or of several, or past the
+  // end of one.
+  [[nodiscard]] PASTA_DEVICE std::uint32_t find(std::uint64_t address, std::uint64_t bytes) const {
+    std::uint32_t first = 0;
+    for (std::uint32_t count = object_count; count > 1;) {
+      const std::uint32_t half = count / 2;
+      if (objects[first + half].address <= address) first += half;
+      count -= half;
+    }
+    if (object_count == 0 || address < objects[first].address) return kNoObject;
+    const std::uint64_t offset = address - objects[first].address;
+    const bool inside = offset < objects[first].bytes && bytes <= objects[first].bytes - offset;
+    return inside ? first : kNoObject;
+  }
+  [[nodiscard]] PASTA_DEVICE std::uint64_t groups() const {
+    return std::uint64_t{grid[0]} * grid[1] * grid[2];
   }
 };
+static_assert(std::is_trivially_copyable_v<Launch>);
 
 }  // namespace pasta::device

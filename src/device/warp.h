@@ -7,13 +7,22 @@
 //   - the k-th time that a lane passes a place of the program since the last barrier of its group
 //     belongs with the k-th time that the other lanes of its warp do.
 //
-// A patch uses lanes only through what is below: each is one collective step of the calling warp on
-// a GPU, and a loop over lanes on the host. `use` is called once, not once a lane.
+// A patch is written as if a warp were one thread. On a GPU all active lanes run it together, with
+// the same values in the same branches; only what is handed to the steps below may depend on a
+// lane:
+//   match(key, use)       key is of a lane; use runs on all lanes together, once for each key
+//   sum(mask, value)      value is of a lane, and may change the state through portable.h
+//   uniform(value)        one lane runs value, which may change the state; all get what it gives
+//   add(to, more)         once, not once a lane: to and more are structs of 64-bit numbers
+//   footprint, passes, stride, crowd     facts about all lanes
+// So everything that changes the state goes through sum, uniform or add.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+
+#include "device/portable.h"
 
 namespace pasta::device {
 
@@ -22,21 +31,51 @@ inline constexpr unsigned kSectorBytes = 32;  // what memory moves at least
 inline constexpr unsigned kBanks = 32;        // of shared memory, each a word wide
 inline constexpr unsigned kWordBytes = 4;
 
-enum class Space : std::uint8_t { kGlobal, kShared };
+enum class Space : std::uint8_t { kGlobal, kShared, kLocal };
 enum class Access : std::uint8_t { kRead, kWrite, kAtomic };
 
+// What memory moves for some lanes.
+struct Footprint {
+  std::uint64_t sectors;  // that they touch
+  std::uint64_t bytes;    // that any of them asks for
+};
+
+// How often shared memory is passed: as often as the bank that most different words are asked of.
+// Wide accesses are served to as many lanes at a time as ask for 32 words.
+struct Passes {
+  unsigned needed;
+  unsigned without_conflicts;
+};
+
+// How the addresses of the active lanes follow one another.
+enum class Pattern : std::uint8_t {
+  kSingle,     // one lane
+  kBroadcast,  // the same address
+  kUnit,       // address = first + lane * width
+  kStrided,    // address = first + lane * stride
+  kPieces,     // unit, in at most a quarter as many pieces as there are lanes
+  kGather,     // none of these
+};
+struct Stride {
+  Pattern pattern;
+  std::int64_t bytes;  // from lane to lane; 0 where there is no one stride
+};
+
+// On the host.
 class Warp {
  public:
   Space space = Space::kGlobal;
   Access access = Access::kRead;
-  std::uint32_t site = 0;    // place in the program, numbered by the launch
+  std::uint64_t site = 0;    // place in the program, numbered by the launch, or an address
   std::uint32_t width = 0;   // bytes that each lane asks for
-  std::uint32_t active = 0;  // bit n: lane n takes part
+  std::uint32_t active = 0;  // bit n: lane n takes part; at least one does
   std::uint32_t number = 0;  // of the warp in its group
   std::uint64_t group = 0;   // number of the group, x first
   std::uint64_t address[kWarpLanes] = {};
 
-  [[nodiscard]] unsigned lanes() const { return static_cast<unsigned>(std::popcount(active)); }
+  [[nodiscard]] unsigned lanes() const { return count_bits(active); }
+  // Where there are copies of a counter, so that not all of a GPU change the same: which is ours.
+  [[nodiscard]] static std::uint32_t copy(std::uint32_t) { return 0; }
 
   // use(key, mask) for each different key(address) of the active lanes, with the lanes that have
   // it.
@@ -55,36 +94,52 @@ class Warp {
     }
   }
 
-  // use(address of a sector, bit n: its byte n is asked for) for each sector that lanes of `mask`
-  // touch.
-  template <class Use>
-  void sectors(std::uint32_t mask, Use use) const {
-    // Of all sectors not yet used the lowest, until there is none: few lanes, and few sectors.
-    for (std::uint64_t from = 0;;) {
-      std::uint64_t lowest = ~std::uint64_t{0};
-      for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-        const std::uint64_t begin = address[std::countr_zero(rest)];
-        const std::uint64_t first = begin > from ? begin : from;
-        if (first - begin < width && first / kSectorBytes < lowest) lowest = first / kSectorBytes;
-      }
-      if (lowest == ~std::uint64_t{0}) return;
-      const std::uint64_t sector = lowest * kSectorBytes;
-      std::uint32_t bytes = 0;
-      for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-        bytes |= bytes_of(address[std::countr_zero(rest)], sector);
-      }
-      use(sector, bytes);
-      from = sector + kSectorBytes;
-      if (from == 0) return;  // the last of all
+  // Of value(address), over the lanes of `mask`.
+  template <class Value>
+  std::uint64_t sum(std::uint32_t mask, Value value) const {
+    std::uint64_t total = 0;
+    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      total += value(address[std::countr_zero(rest)]);
     }
+    return total;
   }
 
-  // How often shared memory is passed: as often as the bank that most different words are asked
-  // of. Wide accesses are served to as many lanes at a time as ask for 32 words.
-  struct Passes {
-    unsigned needed;
-    unsigned without_conflicts;
-  };
+  template <class Value>
+  auto uniform(Value value) const {
+    return value();
+  }
+
+  template <class Row>
+  void add(Row& to, const Row& more) const {
+    add_row(to, more);
+  }
+
+  [[nodiscard]] Footprint footprint(std::uint32_t mask) const {
+    if (count_bits(mask) == 0) return {0, 0};
+    std::uint64_t begins[kWarpLanes];
+    unsigned count = 0;
+    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      begins[count++] = address[std::countr_zero(rest)];
+    }
+    std::sort(begins, begins + count);
+    Footprint all{0, 0};
+    std::uint64_t end = 0, next_sector = 0;  // of what is counted
+    for (unsigned i = 0; i < count; ++i) {
+      const std::uint64_t last = begins[i] + (width - 1);  // may be the last byte there is
+      const std::uint64_t begin = i > 0 ? std::max(begins[i], end) : begins[i];
+      const std::uint64_t first_sector =
+          i > 0 ? std::max(begins[i] / kSectorBytes, next_sector) : begins[i] / kSectorBytes;
+      if (begin <= last) all.bytes += last - begin + 1;
+      if (first_sector <= last / kSectorBytes) {
+        all.sectors += last / kSectorBytes - first_sector + 1;
+      }
+      end = last + 1;
+      next_sector = last / kSectorBytes + 1;
+      if (end == 0) break;
+    }
+    return all;
+  }
+
   [[nodiscard]] Passes passes() const {
     const unsigned words = (width + kWordBytes - 1) / kWordBytes;
     const unsigned at_once = words <= 1 ? kWarpLanes : words >= kWarpLanes ? 1 : kWarpLanes / words;
@@ -105,15 +160,39 @@ class Warp {
     return passes;
   }
 
- private:
-  // Which bytes of a sector an access of this address touches.
-  [[nodiscard]] std::uint32_t bytes_of(std::uint64_t begin, std::uint64_t sector) const {
-    const std::uint64_t skip = begin > sector ? begin - sector : 0;    // of the sector
-    const std::uint64_t before = begin > sector ? 0 : sector - begin;  // of the access
-    if (skip >= kSectorBytes || before >= width) return 0;
-    const std::uint64_t count = std::min<std::uint64_t>(width - before, kSectorBytes - skip);
-    return ~std::uint32_t{0} >> (kSectorBytes - count) << skip;
+  [[nodiscard]] Stride stride() const {
+    const unsigned count = lanes();
+    if (count == 1) return {Pattern::kSingle, 0};
+    const int first = std::countr_zero(active);
+    const int second = std::countr_zero(active & (active - 1));
+    // Between two lanes; differences of addresses wrap as the addresses do.
+    const auto between = [this](int a, int b) {
+      return static_cast<std::int64_t>(address[b] - address[a]);
+    };
+    const std::int64_t step = between(first, second) / (second - first);
+    bool even = true;
+    unsigned pieces = 1;
+    int before = first;
+    for (std::uint32_t rest = active & (active - 1); rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      even = even && between(first, lane) == step * (lane - first);
+      if (between(before, lane) != std::int64_t{width} * (lane - before)) ++pieces;
+      before = lane;
+    }
+    if (even && step == 0) return {Pattern::kBroadcast, 0};
+    if (even) return {step == width ? Pattern::kUnit : Pattern::kStrided, step};
+    return {pieces <= count / 4 ? Pattern::kPieces : Pattern::kGather, 0};
   }
+
+  // The most lanes that have the same address.
+  [[nodiscard]] unsigned crowd() const {
+    unsigned most = 0;
+    match([](std::uint64_t a) { return a; },
+          [&](std::uint64_t, std::uint32_t mask) { most = std::max(most, count_bits(mask)); });
+    return most;
+  }
+
+ private:
   // Different words of this bank that the lanes ask for.
   [[nodiscard]] unsigned words_of_bank(std::uint32_t mask, unsigned bank) const {
     unsigned count = 0;

@@ -22,6 +22,8 @@
 
 #include "device/access.h"
 #include "device/host_runner.h"
+#include "device/layout.h"
+#include "device/result.h"
 #include "trace/device_result.h"
 #include "trace/spool.h"
 
@@ -43,7 +45,7 @@ struct Running {
   std::vector<device::MemoryObject> objects;
   std::map<std::uint64_t, std::string> names;  // by the address of an object
   device::Launch launch;
-  std::optional<device::AccessPatch::State> state;
+  std::optional<device::HostState<device::AccessPatch>> state;
   std::optional<device::HostRunner<device::AccessPatch>> runner;
   std::unordered_map<const llvm::Instruction*, std::uint32_t> sites;
   const sim::WorkGroup* group = nullptr;
@@ -81,23 +83,25 @@ class Watcher final : public sim::Plugin {
       running_->launch.grid[i] = static_cast<std::uint32_t>(invocation->getNumGroups()[i]);
       running_->launch.block[i] = static_cast<std::uint32_t>(invocation->getLocalSize()[i]);
     }
-    running_->launch.objects = running_->objects;
+    running_->launch.objects = running_->objects.data();
+    running_->launch.object_count = static_cast<std::uint32_t>(running_->objects.size());
     name_objects(*kernel);
     running_->state.emplace(running_->launch);
-    running_->runner.emplace(running_->launch, *running_->state);
+    running_->runner.emplace(running_->launch, running_->state->state());
   }
 
   void kernelEnd(const sim::KernelInvocation*) override {
     if (!running_) return;
     running_->runner->flush();
-    device::AccessResult result = device::access_result(
-        running_->launch, *running_->state, [&](const device::MemoryObject& object) {
-          const auto name = running_->names.find(object.address);
-          return name == running_->names.end() ? std::string() : name->second;
-        });
+    const device::Names names = {.object = [&](const device::MemoryObject& object) {
+      const auto name = running_->names.find(object.address);
+      return name == running_->names.end() ? std::string() : name->second;
+    }};
+    device::PatchResult result =
+        device::AccessPatch::result(running_->launch, running_->state->state(), names);
     result.barriers = running_->barriers;
     result.dropped = running_->runner->dropped();
-    for (const std::string& part : device::write_access(result, trace::spool::kMaxTextBytes)) {
+    for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
       const trace::DeviceResult given{.size = sizeof given,
                                       .kernel = running_->kernel.data(),
                                       .kernel_bytes = running_->kernel.size(),
@@ -162,9 +166,10 @@ class Watcher final : public sim::Plugin {
       const auto* argument = llvm::dyn_cast<llvm::Argument>(value->first);
       if (argument == nullptr || !argument->getType()->isPointerTy()) continue;
       if (value->second.size != sizeof(size_t) || value->second.data == nullptr) continue;
-      const auto* object = running_->launch.find(value->second.getPointer(), 1);
-      if (object == nullptr || !argument->hasName()) continue;
-      by_argument_[argument->getArgNo()] = {object->address, argument->getName().str()};
+      const std::uint32_t object = running_->launch.find(value->second.getPointer(), 1);
+      if (object == device::kNoObject || !argument->hasName()) continue;
+      by_argument_[argument->getArgNo()] = {running_->objects[object].address,
+                                            argument->getName().str()};
     }
     for (const auto& [number, named] : by_argument_) {
       std::string& name = running_->names[named.first];

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/access.h"
+#include "device/result.h"
 
 namespace pasta::tools {
 namespace {
@@ -33,7 +34,6 @@ Cell cell(std::uint64_t value) {
 // One object in all launches of one kernel.
 struct Key {
   std::string kernel;
-  AccessRow::Where where;
   std::string name;
   std::uint64_t number, bytes;
   auto operator<=>(const Key&) const = default;
@@ -53,7 +53,7 @@ double efficiency(const Sum& sum) {
 }
 
 std::string object_name(const Key& key) {
-  if (key.where == AccessRow::Where::kUnknown) return "unknown";
+  if (key.number == device::kUnknownObject) return "unknown";
   const std::string buffer = fmt::format("buffer {}", key.number);
   return key.name.empty() ? buffer : fmt::format("{} ({})", key.name, buffer);
 }
@@ -64,21 +64,14 @@ class AccessTool : public Tool {
     for (const Event& event : events) {
       const Dictionary& dictionary = context.dictionary();
       if (dictionary.text(event.device.format) != device::kAccessFormat) continue;
-      const auto result = device::read_access(context.blob(event.device.blob));
+      const auto result = device::read_result(context.blob(event.device.blob));
       if (!result) {
         ++unreadable_;
         continue;
       }
       ++results_;
       dropped_ += result->dropped;
-      for (const AccessRow& row : result->rows) {
-        Sum& sum = sums_[{std::string(dictionary.text(event.name)), row.where, row.name, row.number,
-                          row.bytes}];
-        ++sum.launches;
-        add(sum.counts, row.counts);
-        sum.touched = std::max(sum.touched, row.touched);
-        sum.exact = sum.exact && row.granule == 1;
-      }
+      take(std::string(dictionary.text(event.name)), *result);
     }
     return {};
   }
@@ -88,8 +81,9 @@ class AccessTool : public Tool {
     std::vector<const Row*> global, shared;
     double moved = 0;
     for (const Row& row : sums_) {
-      (row.first.where == AccessRow::Where::kShared ? shared : global).push_back(&row);
-      if (row.first.where != AccessRow::Where::kShared) moved += moved_bytes(row.second);
+      const bool is_shared = row.first.number == device::kSharedMemory;
+      (is_shared ? shared : global).push_back(&row);
+      if (!is_shared) moved += moved_bytes(row.second);
     }
     std::ranges::stable_sort(global, std::ranges::greater(),
                              [](const Row* row) { return row->second.counts.sectors; });
@@ -104,16 +98,24 @@ class AccessTool : public Tool {
  private:
   using Row = std::pair<const Key, Sum>;
 
-  static void add(AccessCounts& to, const AccessCounts& from) {
-    to.reads += from.reads;
-    to.writes += from.writes;
-    to.atomics += from.atomics;
-    to.warps += from.warps;
-    to.asked_bytes += from.asked_bytes;
-    to.used_bytes += from.used_bytes;
-    to.sectors += from.sectors;
-    to.passes += from.passes;
-    to.passes_without_conflicts += from.passes_without_conflicts;
+  void take(const std::string& kernel, const device::PatchResult& result) {
+    for (const device::ResultTable& table : result.tables) {
+      if (table.id == device::TableId::kObjects) {
+        const auto rows = device::rows_of<device::ObjectRow>(table);
+        for (std::size_t i = 0; i < rows.size() && i < table.names.size(); ++i) {
+          objects_[rows[i].number] = {table.names[i], rows[i].bytes};
+        }
+      }
+      if (table.id != device::TableId::kAccesses) continue;
+      for (const AccessRow& row : device::rows_of<AccessRow>(table)) {
+        const auto& [name, bytes] = objects_[row.object];
+        Sum& sum = sums_[{kernel, name, row.object, bytes}];
+        ++sum.launches;
+        device::add_row(sum.counts, row.counts);
+        sum.touched = std::max(sum.touched, row.counts.touched);
+        sum.exact = sum.exact && row.granule == 1;
+      }
+    }
   }
 
   static Table objects(const std::vector<const Row*>& rows) {
@@ -134,7 +136,7 @@ class AccessTool : public Tool {
     for (const Row* row : rows) {
       const auto& [key, sum] = *row;
       const AccessCounts& counts = sum.counts;
-      const bool known = key.where == AccessRow::Where::kObject;
+      const bool known = key.number != device::kUnknownObject;
       table.rows.push_back({key.kernel, object_name(key), cell(sum.launches), cell(counts.reads),
                             cell(counts.writes), cell(counts.atomics), cell(counts.asked_bytes),
                             cell(counts.sectors * kSectorBytes),
@@ -189,7 +191,7 @@ class AccessTool : public Tool {
     add_conflicts(report, shared);
     double unknown = 0;
     for (const Row* row : global) {
-      if (row->first.where == AccessRow::Where::kUnknown) unknown += moved_bytes(row->second);
+      if (row->first.number == device::kUnknownObject) unknown += moved_bytes(row->second);
     }
     if (unknown > 0) {
       report.parts.emplace_back(
@@ -273,6 +275,7 @@ class AccessTool : public Tool {
     }
   }
 
+  std::map<std::uint64_t, std::pair<std::string, std::uint64_t>> objects_;  // name, size
   std::map<Key, Sum> sums_;
   std::uint64_t results_ = 0, unreadable_ = 0, dropped_ = 0;
 };

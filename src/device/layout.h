@@ -1,0 +1,102 @@
+// The memory of a patch's state: one block, on the host or on a GPU.
+//
+// A patch is a struct with
+//   Settings                                       plain data
+//   State                                          plain data that points into the block
+//   static State lay_out(const Launch&, const Settings&, Layout&)
+//   PASTA_DEVICE static void on_access(State&, const Launch&, const Warp&)
+//   static PatchResult result(const Launch&, const State&, const Names&)       on the host
+// The same lay_out, called again with another address, describes a copy of the block: once with
+// that of the block on the GPU, once with that of its copy on the host, from which the result is
+// made. So the block is
+//   [ tables, as they are before the launch | counters: zero | scratch: zero ]
+// and the first two parts, `result_bytes`, are all that travels back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace pasta::device {
+
+class Layout {
+ public:
+  static constexpr std::size_t kAlign = 256;  // of the block and of each of its arrays
+
+  // With none to find out how large the block is.
+  explicit Layout(std::uint64_t address = 0) : address_(address) {}
+  explicit Layout(std::span<std::byte> block)
+      : address_(reinterpret_cast<std::uintptr_t>(block.data())) {}
+
+  // In this order: tables, counters, scratch.
+  template <class T>
+  const T* table(std::span<const T> values) {
+    const std::size_t at = place<T>(values.size());
+    image_.resize(bytes_);
+    if (!values.empty()) std::memcpy(image_.data() + at, values.data(), values.size_bytes());
+    result_bytes_ = bytes_;
+    return pointer<T>(at);
+  }
+  template <class T>
+  T* counters(std::uint64_t count) {
+    const std::size_t at = place<T>(count);
+    result_bytes_ = bytes_;
+    return pointer<T>(at);
+  }
+  template <class T>
+  T* scratch(std::uint64_t count) {
+    return pointer<T>(place<T>(count));
+  }
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t result_bytes() const { return result_bytes_; }
+  // What the block begins with; the rest is zero.
+  [[nodiscard]] std::span<const std::byte> image() const { return image_; }
+
+ private:
+  template <class T>
+  std::size_t place(std::uint64_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::size_t at = bytes_;
+    bytes_ += (count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
+    return at;
+  }
+  template <class T>
+  T* pointer(std::size_t at) const {
+    return reinterpret_cast<T*>(address_ + at);
+  }
+
+  std::uint64_t address_;
+  std::size_t bytes_ = 0, result_bytes_ = 0;
+  std::vector<std::byte> image_;
+};
+
+// A state on the host, with its block.
+template <class Patch>
+class HostState {
+ public:
+  explicit HostState(const Launch& launch, const typename Patch::Settings& settings = {}) {
+    Layout sizing;
+    Patch::lay_out(launch, settings, sizing);
+    block_.resize((sizing.bytes() + sizeof(Piece) - 1) / sizeof(Piece));
+    Layout layout(std::as_writable_bytes(std::span(block_)));
+    state_ = Patch::lay_out(launch, settings, layout);
+    if (!layout.image().empty()) {
+      std::memcpy(block_.data(), layout.image().data(), layout.image().size());
+    }
+  }
+  [[nodiscard]] typename Patch::State& state() { return state_; }
+  [[nodiscard]] const typename Patch::State& state() const { return state_; }
+
+ private:
+  struct alignas(Layout::kAlign) Piece {
+    std::byte bytes[Layout::kAlign];
+  };
+  std::vector<Piece> block_;
+  typename Patch::State state_;
+};
+
+}  // namespace pasta::device

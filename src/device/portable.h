@@ -1,0 +1,96 @@
+// What is written once for the host and for a GPU.
+//
+// Many threads of a GPU change the same state at once, so each change of it is one of the atomic
+// steps below. All of them give the same state in any order: patch on the host equals patch on the
+// GPU. On the host a state belongs to one thread, and they are plain.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PASTA_DEVICE __host__ __device__
+#else
+#define PASTA_DEVICE
+#endif
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define PASTA_ON_GPU 1
+#endif
+
+namespace pasta::device {
+
+PASTA_DEVICE inline unsigned count_bits(std::uint64_t bits) {
+#ifdef PASTA_ON_GPU
+  return static_cast<unsigned>(__popcll(bits));
+#else
+  return static_cast<unsigned>(__builtin_popcountll(bits));
+#endif
+}
+// Of a value that is not 0.
+PASTA_DEVICE inline unsigned lowest_bit(std::uint64_t bits) {
+#ifdef PASTA_ON_GPU
+  return static_cast<unsigned>(__ffsll(static_cast<long long>(bits)) - 1);
+#else
+  return static_cast<unsigned>(__builtin_ctzll(bits));
+#endif
+}
+
+PASTA_DEVICE inline void add(std::uint64_t& to, std::uint64_t more) {
+#ifdef PASTA_ON_GPU
+  atomicAdd(reinterpret_cast<unsigned long long*>(&to), more);
+#else
+  to += more;
+#endif
+}
+// Number by number, of structs of 64-bit numbers.
+template <class Row>
+PASTA_DEVICE inline void add_row(Row& to, const Row& more) {
+  static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) % sizeof(std::uint64_t) == 0);
+  auto* sums = reinterpret_cast<std::uint64_t*>(&to);
+  const auto* numbers = reinterpret_cast<const std::uint64_t*>(&more);
+  for (unsigned i = 0; i < sizeof(Row) / sizeof(std::uint64_t); ++i) {
+    if (numbers[i] != 0) add(sums[i], numbers[i]);
+  }
+}
+// To at least `value`. Most of the time it is already.
+PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
+#ifdef PASTA_ON_GPU
+  if (*static_cast<volatile std::uint64_t*>(&to) >= value) return;
+  atomicMax(reinterpret_cast<unsigned long long*>(&to), value);
+#else
+  if (to < value) to = value;
+#endif
+}
+// Sets bits; gives those of them that were not set.
+PASTA_DEVICE inline std::uint64_t set_bits(std::uint64_t& to, std::uint64_t bits) {
+#ifdef PASTA_ON_GPU
+  const std::uint64_t seen = *static_cast<volatile std::uint64_t*>(&to);
+  if ((seen & bits) == bits) return 0;
+  return bits & ~atomicOr(reinterpret_cast<unsigned long long*>(&to), bits);
+#else
+  const std::uint64_t fresh = bits & ~to;
+  to |= bits;
+  return fresh;
+#endif
+}
+// Makes a value that is 0 into `value`; gives what it is afterwards.
+PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) {
+#ifdef PASTA_ON_GPU
+  const std::uint64_t seen = *static_cast<volatile std::uint64_t*>(&to);
+  if (seen != 0) return seen;
+  const std::uint64_t before = atomicCAS(reinterpret_cast<unsigned long long*>(&to), 0ull, value);
+  return before == 0 ? value : before;
+#else
+  if (to == 0) to = value;
+  return to;
+#endif
+}
+
+// Bits of the result depend on all bits of the value.
+PASTA_DEVICE inline std::uint64_t mix(std::uint64_t value) {
+  value = (value ^ value >> 32) * 0x9fb21c651e98df25u;
+  value = (value ^ value >> 29) * 0xd6e8feb86659fd93u;
+  return value ^ value >> 32;
+}
+
+}  // namespace pasta::device

@@ -1,0 +1,31 @@
+#include "device/reducers.h"
+
+#include <algorithm>
+
+namespace pasta::device {
+namespace {
+
+std::uint64_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
+  std::uint64_t shift = 0;
+  while (std::uint64_t{1} << shift < least_granule || bytes >> shift > most_bits) ++shift;
+  return shift;
+}
+
+}  // namespace
+
+std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
+                                      std::uint64_t& words) {
+  std::vector<Place> places(launch.object_count);
+  // The largest are marked more coarsely, until all find room.
+  for (std::uint64_t each = std::max<std::uint64_t>(room.each, 64);; each /= 2) {
+    words = 0;
+    for (std::uint32_t i = 0; i < launch.object_count; ++i) {
+      const std::uint64_t shift = shift_of(launch.objects[i].bytes, each, room.least_granule);
+      places[i] = {words, shift};
+      words += (launch.objects[i].bytes >> shift) / 64 + 1;
+    }
+    if (each <= 64 || words <= room.together / 64) return places;
+  }
+}
+
+}  // namespace pasta::device

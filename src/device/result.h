@@ -1,0 +1,89 @@
+// What a patch made of one launch, as it is kept in a trace: tables of rows of 64-bit numbers, each
+// row with a name or without one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "device/launch.h"
+#include "pasta/result.h"
+
+namespace pasta::device {
+
+// Numbers are for ever: traces hold them.
+enum class TableId : std::uint32_t {
+  kObjects = 1,   // ObjectRow, named as the kernel calls it
+  kAccesses = 2,  // AccessRow
+  kSites = 3,     // SiteRow, named by the place in the program
+};
+
+struct ObjectRow {
+  std::uint64_t number = 0, address = 0, bytes = 0;  // as in MemoryObject
+};
+// In rows of other tables, instead of the number of an object.
+inline constexpr std::uint64_t kUnknownObject = 0;
+inline constexpr std::uint64_t kSharedMemory = ~std::uint64_t{0};
+inline constexpr std::uint64_t kSeveralObjects = ~std::uint64_t{1};
+inline constexpr std::uint64_t kLocalMemory = ~std::uint64_t{2};
+
+struct ResultTable {
+  TableId id = TableId::kObjects;
+  std::uint32_t columns = 0;
+  std::vector<std::uint64_t> numbers = {};  // row by row
+  std::vector<std::string> names = {};      // one a row, or none at all
+
+  [[nodiscard]] std::size_t rows() const { return columns == 0 ? 0 : numbers.size() / columns; }
+  bool operator==(const ResultTable&) const = default;
+};
+
+struct PatchResult {
+  std::uint32_t grid[3] = {0, 0, 0};
+  std::uint32_t block[3] = {0, 0, 0};
+  std::uint64_t barriers = 0;  // of groups
+  std::uint64_t dropped = 0;   // accesses that were not analysed
+  std::vector<ResultTable> tables = {};
+  bool operator==(const PatchResult&) const = default;
+};
+
+// How an adapter calls what it knows; "" where it knows no name.
+struct Names {
+  std::function<std::string(const MemoryObject&)> object = [](const MemoryObject&) {
+    return std::string();
+  };
+  std::function<std::string(std::uint64_t site)> site = [](std::uint64_t) { return std::string(); };
+};
+
+// `Row` is a struct of 64-bit numbers.
+template <class Row>
+void append_row(ResultTable& table, const Row& row) {
+  static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) % sizeof(std::uint64_t) == 0);
+  table.columns = sizeof(Row) / sizeof(std::uint64_t);
+  const std::size_t at = table.numbers.size();
+  table.numbers.resize(at + table.columns);
+  std::memcpy(table.numbers.data() + at, &row, sizeof row);
+}
+// The rows of a table, whose later versions may have more columns; none when it has fewer.
+template <class Row>
+std::vector<Row> rows_of(const ResultTable& table) {
+  constexpr std::size_t kColumns = sizeof(Row) / sizeof(std::uint64_t);
+  std::vector<Row> rows(table.columns < kColumns ? 0 : table.rows());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(static_cast<void*>(&rows[i]), table.numbers.data() + i * table.columns,
+                sizeof(Row));
+  }
+  return rows;
+}
+
+// Parts of at most `most_bytes` (or of one row), each a result of its own with some of the rows:
+// what is said of the launch as a whole is in the first.
+std::vector<std::string> write_result(const PatchResult& result, std::size_t most_bytes);
+// kBadInput when it is none.
+Result<PatchResult> read_result(std::span<const std::byte> bytes);
+
+}  // namespace pasta::device
