@@ -222,7 +222,7 @@ class Run(unittest.TestCase):
         self.assertEqual(self.events(), [])
         watched = subprocess.Popen([PROGRAM, "run", "-f", "-o", "t.pasta", "--delay", "0.2", "--", ANNOTATE, "announce"],
                                    cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        told = 0
+        told = len(watched.stdout.read(4096)) // 4
         while self.count("announced", "t.pasta.run") == 0:
             told += len(watched.stdout.read(1 << 16)) // 4
         watched.stdout.close()
