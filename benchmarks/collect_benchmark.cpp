@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "trace/spool.h"
+#include "trace/spool_reader.h"
 #include "trace/spool_writer.h"
 
 namespace pasta::trace {
@@ -121,6 +122,7 @@ std::string make_run() {
   if (page == MAP_FAILED) std::abort();
   auto* run = new (page) spool::RunPage{};
   run->version = spool::kVersion;
+  allow_what_is_quick(*run);
   run->limit_bytes = std::uint64_t{16} << 30;
   run->magic = spool::kRunMagic;
   return name;

@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include "trace/spool.h"
+#include "trace/spool_reader.h"
 
 namespace pasta::cli {
 namespace {
@@ -35,14 +36,13 @@ std::int64_t clock_ns(clockid_t clock) {
 void free_space(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return;
-  std::uint64_t committed = 0;
-  if (pread(file, &committed, sizeof committed, offsetof(LanePage, committed)) ==
-      sizeof committed) {
-    const auto bytes = static_cast<off_t>(committed * kCellBytes / kPageBytes * kPageBytes);
+  std::uint64_t flushed = 0;
+  if (pread(file, &flushed, sizeof flushed, offsetof(LanePage, flushed)) == sizeof flushed) {
+    const auto bytes = static_cast<off_t>(flushed * kCellBytes / kPageBytes * kPageBytes);
     // Where the file system cannot do it, it is given back when the program ends.
     if (bytes > 0) {
-      static_cast<void>(
-          fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kLanePageBytes, bytes));
+      static_cast<void>(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                  kLanePageBytes + kWindowBytes, bytes));
     }
   }
   close(file);
@@ -92,6 +92,7 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   folder.page_ = page;
   auto* run = new (page) RunPage{};
   run->version = kVersion;
+  trace::allow_what_is_quick(*run);
   run->start_ns = clock_ns(CLOCK_MONOTONIC);
   run->epoch_ns = clock_ns(CLOCK_REALTIME) - run->start_ns;
   run->limit_bytes = options.limit_bytes;

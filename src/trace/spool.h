@@ -4,15 +4,18 @@
 //   run            one RunPage: clock, limits, how the program ended
 //   N.process      one ProcessPage for each image that a process ran (an exec() makes a new one)
 //   N-M.vendor     buffers that a vendor's library fills; what it has handed out is in a lane
-//   N-M.lane       a LanePage, then cells of 64 bytes: what one thread at a time appends. Where
-//                  only the newest part is kept, a thread begins a new file now and then, so that
-//                  old ones can be taken away
+//   N-M.lane       a LanePage, a window of cells, and cells: 64 bytes each, what one thread at a
+//                  time appends. Where only the newest part is kept, a thread begins a new file now
+//                  and then, so that old ones can be taken away
 //
-// Files are memory that is mapped shared, so what has been stored is there whatever becomes of the
-// writer. Their space is reserved before it is mapped: a full disk is an error of a call, never a
-// SIGBUS. A cell is an Event or, told by its kind, one of the records below that define what later
-// events of the same file refer to by number. Numbers of strings, frames and the like are the
-// file's own. Nothing is ever changed once it has been committed.
+// Pages and windows are memory that is mapped shared, so what has been stored is there whatever
+// becomes of the writer. Their space is reserved before they are mapped: a full disk is an error of
+// a call, never a SIGBUS. A window that is full is written behind what has been written before, as
+// a whole, and is empty then: cell i of a file lies behind the window when i < `flushed`, else in
+// it, at place i - `flushed`. To map more and more instead takes twice the time. A cell is an Event
+// or, told by its kind, one of the records below that define what later events of the same file
+// refer to by number. Numbers of strings, frames and the like are the file's own. Nothing that has
+// been committed is ever changed.
 //
 // Only what a program without libstdc++ can have: this header is for the collector too.
 #pragma once
@@ -29,7 +32,7 @@ namespace pasta::trace::spool {
 inline constexpr std::uint64_t kRunMagic = 0x006e757241545350;      // "PSTArun\0"
 inline constexpr std::uint64_t kProcessMagic = 0x006f727041545350;  // "PSTApro\0"
 inline constexpr std::uint64_t kLaneMagic = 0x0065616c41545350;     // "PSTAlae\0"
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 inline constexpr const char* kRunFile = "run";
 inline constexpr const char* kProcessEnding = ".process";
@@ -39,11 +42,15 @@ inline constexpr const char* kFolderVariable = "PASTA_RUN_FOLDER";
 
 inline constexpr std::int64_t kNoHold = std::numeric_limits<std::int64_t>::max();
 
-// Times in a spool are of CLOCK_MONOTONIC.
+// Times in a spool are of CLOCK_MONOTONIC, to within kClockNs where the run's page allows ticks.
+inline constexpr std::int64_t kClockNs = 20'000;
+
 struct RunPage {
   std::atomic<std::uint64_t> magic;  // stored last
   std::uint32_t version;
-  std::uint32_t reserved;
+  std::uint8_t ticks;     // 1: times may be told by the processor's ticks, see tick_clock.h
+  std::uint8_t barriers;  // 1: who follows makes all threads pass a barrier, see barrier.h
+  std::uint16_t reserved;
   std::int64_t start_ns;
   std::int64_t epoch_ns;  // what makes a time one since 1970
   std::uint64_t limit_bytes;
@@ -135,7 +142,7 @@ struct LanePage {
   std::atomic<std::uint64_t> magic;  // stored last
   std::uint32_t version;
   std::uint32_t process;                 // N of its N.process
-  std::atomic<std::uint64_t> committed;  // whole cells after this page
+  std::atomic<std::uint64_t> committed;  // whole cells
   std::atomic<std::uint64_t> dropped;
   // Not 0 while the thread is between taking a time and committing what ends then.
   std::atomic<std::uint32_t> pending;
@@ -151,8 +158,10 @@ struct LanePage {
   std::atomic<std::uint64_t> told;  // of `dropped`, by gaps among the cells
   OpenRange open[kMaxOpen];
   StartedRange started[kMaxStarted];
+  std::atomic<std::uint64_t> flushed;  // of `committed`: they have left the window
 };
 inline constexpr std::size_t kLanePageBytes = 16384;
+inline constexpr std::size_t kWindowBytes = std::size_t{112} << 10;
 static_assert(sizeof(LanePage) <= kLanePageBytes);
 
 // What stands in the place of an event's kind in cells that are none.
@@ -165,7 +174,6 @@ enum class CellKind : std::uint8_t {
   kFact = 0x85,        // FactCell
   kNote = 0x86,        // NoteCell
   kBlob = 0x87,        // as kString; of the kDevice event that is committed with it
-  kPad = 0xff,         // nothing; up to the end of a mapping
 };
 
 // `kind` lies where an event's does.
@@ -234,6 +242,7 @@ struct FactCell {
 // began.
 inline constexpr std::uint32_t kScopeByTime = ~std::uint32_t{0};
 inline constexpr std::size_t kCellBytes = sizeof(Event);
+inline constexpr std::uint64_t kWindowCells = kWindowBytes / kCellBytes;
 static_assert(sizeof(StringCell) == 64 && offsetof(StringCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(FrameCell) == 64 && offsetof(FrameCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(LaneCell) == 64 && offsetof(LaneCell, kind) == offsetof(Event, kind));

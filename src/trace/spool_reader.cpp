@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,9 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+
+#include "trace/barrier.h"
+#include "trace/tick_clock.h"
 
 namespace pasta::trace {
 namespace {
@@ -49,12 +51,6 @@ std::unique_ptr<Page> read_page(const std::string& path, std::uint64_t magic) {
     return nullptr;
   }
   return page;
-}
-
-std::int64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // What ids of processes mean to us, as ProcessPage::namespace_id says it.
@@ -118,6 +114,14 @@ std::int64_t sound(std::int64_t ns) { return std::clamp(ns, std::int64_t{0}, kLa
 std::int64_t sound_hold(std::int64_t ns) { return ns == kNoHold ? ns : sound(ns); }
 
 }  // namespace
+
+void allow_what_is_quick(RunPage& run) {
+  // Ticks that the system keeps time by are the same on all cores, and always as fast.
+  std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string source;
+  run.ticks = file >> source && source == "tsc" ? 1 : 0;
+  run.barriers = make_all_pass_a_barrier() ? 1 : 0;
+}
 
 bool SpoolFolder::recognise(const std::string& path) {
   return read_page<RunPage>(path + '/' + kRunFile, kRunMagic) != nullptr;
@@ -276,11 +280,12 @@ void SpoolFolder::refresh_counts(SpoolLane& lane) const {
   lane.texts_cut = page.texts_cut.load();
 }
 
-Result<std::int64_t> SpoolFolder::refresh(bool of_dead) {
-  const std::int64_t now = now_ns();
+Result<std::int64_t> SpoolFolder::refresh(bool of_dead, const std::function<void()>& between) {
+  const std::int64_t now = host_now_ns() - kClockNs;
   // A thread that has taken a time before now is seen to be pending from here on.
   std::atomic<int> fence = 0;
   fence.exchange(1, std::memory_order_seq_cst);
+  make_all_pass_a_barrier();
   PASTA_TRY(read_run());
   unreadable_.clear();
   for (auto& [number, process] : processes_) refresh_process(process);
@@ -316,6 +321,7 @@ Result<std::int64_t> SpoolFolder::refresh(bool of_dead) {
     }
     if (refresh_holds(name)) changed.push_back(&lanes_.at(name));
   }
+  if (between) between();
   for (SpoolLane* lane : changed) refresh_counts(*lane);
   return now;
 }
@@ -342,9 +348,32 @@ std::uint64_t SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_i
 std::vector<Event> SpoolFolder::read(SpoolLane& lane) const {
   std::vector<Event> cells(std::min<std::uint64_t>(kCellsAtOnce, lane.committed - lane.read));
   if (cells.empty()) return cells;
-  const auto size = read_at(lane.path, kLanePageBytes + lane.read * kCellBytes, cells.data(),
-                            cells.size() * kCellBytes);
-  cells.resize(size.value_or(0) / kCellBytes);
+  std::uint64_t flushed = 0;
+  const auto refresh_flushed = [&] {
+    return read_at(lane.path, offsetof(LanePage, flushed), &flushed, sizeof flushed).value_or(0) ==
+           sizeof flushed;
+  };
+  std::optional<std::size_t> size;
+  bool known = refresh_flushed();
+  while (known) {
+    std::uint64_t offset = kLanePageBytes + kWindowBytes + lane.read * kCellBytes;
+    std::uint64_t most = cells.size();
+    const std::uint64_t before = flushed;
+    if (lane.read < flushed) {
+      most = std::min(most, flushed - lane.read);
+    } else if (lane.read - flushed < kWindowCells) {
+      offset = kLanePageBytes + (lane.read - flushed) * kCellBytes;
+      most = std::min(most, kWindowCells - (lane.read - flushed));
+    } else {
+      break;
+    }
+    size = read_at(lane.path, offset, cells.data(), most * kCellBytes);
+    // What was in the window may have left it meanwhile, and be others' place.
+    if (lane.read < before) break;
+    known = refresh_flushed();
+    if (flushed == before) break;
+  }
+  cells.resize(known ? size.value_or(0) / kCellBytes : 0);
   lane.read += cells.size();
   if (cells.empty()) lane.committed = lane.read;
   return cells;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -82,6 +83,9 @@ struct SpoolLane {
   std::uint64_t read = 0;  // cells
 };
 
+// Of whoever begins a run: writers may do what this host makes possible.
+void allow_what_is_quick(spool::RunPage& run);
+
 // One thread at a time.
 class SpoolFolder {
  public:
@@ -91,10 +95,12 @@ class SpoolFolder {
   static Result<SpoolFolder> open(std::string path);
 
   // Looks at everything anew. What a thread commits later than this, ends (unless it is on hold)
-  // later than the time given back, except in a lane that is pending; what a process that is not
-  // alive has written is all that will come of it. With `of_dead`, also lanes that were final
-  // before are looked at, as where nothing may be missed.
-  Result<std::int64_t> refresh(bool of_dead = false);
+  // later than the time given back, which is a little ago, except in a lane that is pending; what a
+  // process that is not alive has written is all that will come of it. With `of_dead`, also lanes
+  // that were final before are looked at, as where nothing may be missed.
+  // That holds only because what is held back is looked at before how much has been committed:
+  // `between` the two is where a test commits.
+  Result<std::int64_t> refresh(bool of_dead = false, const std::function<void()>& between = {});
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const SpoolRun& run() const { return run_; }

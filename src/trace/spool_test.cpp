@@ -2,6 +2,7 @@
 #include "trace/spool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <new>
@@ -34,7 +36,8 @@ using namespace spool;
 // A run's folder, as whoever starts one makes it.
 class Folder {
  public:
-  explicit Folder(std::uint64_t limit_bytes = std::uint64_t{1} << 30) {
+  // `quick`: times by ticks and no barrier in a push, as far as this host can.
+  explicit Folder(std::uint64_t limit_bytes = std::uint64_t{1} << 30, bool quick = true) {
     std::string name = (std::filesystem::temp_directory_path() / "spool-XXXXXX").string();
     path_ = mkdtemp(name.data());
     const std::string file = path_ + '/' + kRunFile;
@@ -46,6 +49,7 @@ class Folder {
     page_->version = kVersion;
     page_->start_ns = spool_now_ns();
     page_->limit_bytes = limit_bytes;
+    if (quick) allow_what_is_quick(*page_);
     page_->magic = kRunMagic;
   }
   ~Folder() {
@@ -382,9 +386,9 @@ TEST(Spool, WithoutRoomForAProcessAllIsCounted) {
 }
 
 // The promise that a live session is built on: what was not there at a look ends after it.
-TEST(Spool, WhoeverFollowsMissesNothingAndKnowsUpToWhen) {
+void follow(bool quick) {
   constexpr int kThreads = 8, kEach = 20000;
-  Folder folder;
+  Folder folder(std::uint64_t{1} << 30, quick);
   EXPECT_TRUE(folder.write([&] {
     auto following = SpoolFolder::open(folder.path());
     if (!following) std::_Exit(3);
@@ -426,6 +430,121 @@ TEST(Spool, WhoeverFollowsMissesNothingAndKnowsUpToWhen) {
                                                         {"moment", kThreads * kEach / 2}}));
   EXPECT_EQ(contents.lost, 0U);
 }
+
+TEST(Spool, WhoeverFollowsMissesNothingAndKnowsUpToWhen) { follow(true); }
+TEST(Spool, WhoeverFollowsKnowsItWithoutTicksAndBarriersToo) { follow(false); }
+
+// What is committed between the two looks of a refresh, and ends long before it, is held back by
+// what the first look has seen, or read because of what the second has.
+TEST(Spool, HoldsAreLookedAtBeforeCounts) {
+  for (const bool of_process : {false, true}) {
+    Folder folder;
+    EXPECT_TRUE(folder.write([&] {
+      const std::int64_t long_ago = spool_now_ns();
+      mark("first");
+      if (of_process) {
+        work_begins();
+        hold_work(long_ago);
+      } else {
+        SpoolPush().hold(long_ago);
+      }
+      auto following = SpoolFolder::open(folder.path());
+      if (!following || !following->refresh()) std::_Exit(3);
+      while (spool_now_ns() - long_ago <= kClockNs) std::this_thread::yield();
+      const auto now = following->refresh(false, [&] {
+        SpoolPush push;
+        Event event{};
+        event.kind = Kind::kKernel;
+        event.name = push.string("long ago");
+        event.lane = push.lane();
+        event.start_ns = event.end_ns = long_ago;
+        push.add(event);
+        if (of_process) {
+          work_ends(1);
+        } else {
+          push.hold(kNoHold);
+        }
+      });
+      if (!now || *now <= long_ago) std::_Exit(4);
+      SpoolLane& lane = following->lanes().begin()->second;
+      bool seen = false;
+      for (auto cells = following->read(lane); !cells.empty(); cells = following->read(lane)) {
+        for (const Event& cell : cells) seen = seen || cell.kind == Kind::kKernel;
+      }
+      const SpoolProcess& process = following->processes().begin()->second;
+      const bool held =
+          lane.hold_ns <= long_ago || (process.under_way > 0 && process.hold_ns <= long_ago);
+      if (!seen && !held) std::_Exit(5);
+      // It is both here; of a look that sees the count first it would be neither.
+      if (!seen || !held) std::_Exit(6);
+    })) << (of_process ? "of the process" : "of a lane");
+  }
+}
+
+TEST(Spool, TheClockOfARunIsBounded) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    open("range");
+    SpoolPush().hold(kLeast);
+  }));
+  for (const std::int64_t epoch_ns : {kLeast, -kMost / 2 - 1, kMost / 2 + 1, kMost}) {
+    folder.page().epoch_ns = epoch_ns;
+    const auto opened = SpoolFolder::open(folder.path());
+    ASSERT_FALSE(opened) << epoch_ns;
+    EXPECT_EQ(opened.error().code, ErrorCode::kBadInput);
+    EXPECT_NE(opened.error().message.find(folder.path()), std::string::npos);
+  }
+  for (const std::int64_t epoch_ns : {-kMost / 2, std::int64_t{0}, kMost / 2}) {
+    folder.page().epoch_ns = epoch_ns;
+    EXPECT_TRUE(SpoolFolder::open(folder.path())) << epoch_ns;
+  }
+  const auto times = [&](std::int64_t ns) {
+    folder.page().start_ns = folder.page().end_ns = ns;
+    folder.page().kept_from_ns = ns;
+    folder.page().over = 1;
+    auto opened = SpoolFolder::open(folder.path());
+    EXPECT_TRUE(opened && opened->refresh());
+    const SpoolRun& run = opened->run();
+    EXPECT_EQ(run.start_ns, run.end_ns);
+    EXPECT_EQ(run.start_ns, run.kept_from_ns);
+    EXPECT_EQ(opened->lanes().begin()->second.hold_ns, 0);
+    return run.start_ns;
+  };
+  EXPECT_EQ(times(kLeast), 0);
+  EXPECT_EQ(times(-1), 0);
+  EXPECT_EQ(times(5), 5);
+  EXPECT_EQ(times(kMost / 2), kMost / 2);
+  EXPECT_EQ(times(kMost), kMost / 2);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+// Made without the C library, so that it is told apart from this one by its stack alone.
+TEST(Spool, WhatAThreadThatIsNoneOfTheCLibraryPushesIsCounted) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    mark("of the library");
+    constexpr std::size_t kStack = std::size_t{8} << 20;
+    void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED) std::_Exit(3);
+    static std::atomic<int> done = 0;
+    const auto body = [](void*) -> int {
+      mark("of none");
+      done = 1;
+      syscall(SYS_exit, 0);
+      return 0;
+    };
+    constexpr int kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+    if (clone(body, static_cast<char*>(stack) + kStack, kFlags, nullptr) < 0) std::_Exit(4);
+    while (done == 0) sched_yield();
+    mark("of the library");
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"of the library", 2}}));
+  EXPECT_EQ(contents.lost, 1U);
+}
+#endif
 
 TEST(Spool, AProcessWhoseFirstThreadHasEndedIsAlive) {
   Folder folder;

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,20 +17,23 @@
 #include <new>
 
 #include "trace/append_text.h"
+#include "trace/barrier.h"
+#include "trace/tick_clock.h"
 
 namespace pasta::trace {
 namespace {
 
 using namespace spool;
 
-constexpr std::size_t kFirstMapping = std::size_t{64} << 10;
-constexpr std::size_t kLargestMapping = std::size_t{1} << 20;
+constexpr std::size_t kMapping = kLanePageBytes + kWindowBytes;
 // What has been defined is looked up among the few of its set. Two names that are in use all the
 // time and share a set would otherwise be defined with each event.
 constexpr std::uint32_t kWays = 4;
 constexpr std::uint32_t kSlots = 512;
 // How often what found no room is tried again: on a full disk each try takes long.
 constexpr std::uint32_t kBetweenTries = 1024;
+// A thread is asked for its number again when its stack is not where it was, by so much.
+constexpr std::uintptr_t kStackBytes = std::uintptr_t{1} << 20;
 // Of tokens: a range that is nested too deeply to be kept.
 constexpr std::uint64_t kDeep = std::uint64_t{1} << 63;
 constexpr int kTokenBits = 40;
@@ -39,7 +41,7 @@ constexpr int kTokenBits = 40;
 constexpr std::size_t cells_of(std::uint32_t text_bytes) {
   return 1 + (text_bytes + kCellBytes - 1) / kCellBytes;
 }
-static_assert((cells_of(kMaxTextBytes) + 1) * kCellBytes < kFirstMapping - kLanePageBytes);
+static_assert((cells_of(kMaxTextBytes) + 1) * kCellBytes < kWindowBytes);
 
 // 128 bits, so that two texts never share one: a name cannot be wrong.
 struct Hash {
@@ -114,6 +116,58 @@ class Known {
   Slot slots_[kSlots];
 };
 
+// Texts that were asked for not long ago, found by where they lie and how long they are. What lies
+// there may have changed, so a copy is compared.
+class Recent {
+ public:
+  [[nodiscard]] std::uint32_t find(std::string_view text) const {
+    const Entry& entry = entries_[place_of(text)];
+    return entry.bytes == text.size() && same(entry.text, text) ? entry.id : 0;
+  }
+  void add(std::string_view text, std::uint32_t id) {
+    if (text.empty() || text.size() > sizeof Entry::text) return;
+    Entry& entry = entries_[place_of(text)];
+    entry.id = id;
+    entry.bytes = static_cast<std::uint32_t>(text.size());
+    std::memcpy(entry.text, text.data(), text.size());
+  }
+  void clear() { std::memset(static_cast<void*>(entries_), 0, sizeof entries_); }
+
+ private:
+  struct Entry {
+    std::uint32_t id, bytes;  // 0 = empty
+    char text[56];
+  };
+  static_assert(sizeof(Entry) == 64);
+  static constexpr std::size_t kEntries = 64;
+
+  static std::size_t place_of(std::string_view text) {
+    const auto at = reinterpret_cast<std::uintptr_t>(text.data());
+    return (at ^ at >> 6 ^ text.size() * 5) % kEntries;
+  }
+  // By words, the last of which may share bytes with the one before.
+  static bool same(const char* kept, std::string_view text) {
+    const auto* a = reinterpret_cast<const unsigned char*>(kept);
+    const auto* b = reinterpret_cast<const unsigned char*>(text.data());
+    const std::size_t size = text.size();
+    if (size >= 8) return differ<std::uint64_t>(a, b, size) == 0;
+    if (size >= 4) return differ<std::uint32_t>(a, b, size) == 0;
+    return differ<unsigned char>(a, b, size) == 0;
+  }
+  template <class Word>
+  static std::uint64_t differ(const unsigned char* a, const unsigned char* b, std::size_t size) {
+    if (size == 0) return 1;  // an empty one is not kept
+    const std::size_t last = size - sizeof(Word);
+    std::uint64_t sum = word_at<Word>(a + last) ^ word_at<Word>(b + last);
+    for (std::size_t i = 0; i < last; i += sizeof(Word)) {
+      sum |= word_at<Word>(a + i) ^ word_at<Word>(b + i);
+    }
+    return sum;
+  }
+
+  Entry entries_[kEntries];
+};
+
 // Ranges that were nested too deep to be kept, by their stack: what ends first are they.
 struct Skipped {
   std::uint32_t stack, count;
@@ -157,15 +211,21 @@ struct SpoolThread {
   bool worn;            // so large that the next file is to begin
   std::uint32_t tries;  // to get room, while there is none
   LanePage* page;       // none: no file yet, or there was no room for one
-  // Cell i of the file is at `base` + 64 i, for those that are mapped: from `committed` to `limit`.
+  // Cell i is at `base` + 64 i, for those that are in the window: from `flushed` to `limit`.
   std::uintptr_t base;
+  std::uint64_t flushed;
   std::uint64_t committed;
   std::uint64_t limit;
+  // Where in memory the thread's stack is, roughly, and its number for the system: another thread
+  // that has been made without the C library may have the same SpoolThread.
+  std::uintptr_t stack;
+  std::int32_t native_id;
   std::uint32_t strings, frames, lanes, devices, attributes, blobs;
   std::uint32_t lane;
 
   // The ranges that are open; the page has a copy for whoever follows.
   std::uint32_t open_count;
+  std::uint32_t scope;  // the frame of the innermost that is known
   std::uint32_t skipped_count;
   Skipped skipped[kSkippedStacks];
   std::uint32_t next_started;  // in the page
@@ -173,13 +233,11 @@ struct SpoolThread {
   std::uint64_t steps;
   std::int64_t step_start_ns;
 
-  unsigned char* mapping;
-  std::size_t mapping_bytes;
-  std::uint64_t file_bytes;
   std::int64_t loss_ns;       // when `full` began
   std::uint32_t number;       // M of its N-M.lane
   std::atomic<bool> entered;  // file and lane are being made
 
+  Recent recent_strings;
   Known known_strings, known_frames;
   Known known_others;  // lanes, devices, attributes
   OpenRange open[kMaxOpen];
@@ -208,6 +266,11 @@ struct Run {
 constinit Run g_run;
 constinit std::atomic<bool> g_joined = false;
 constinit std::atomic<bool> g_collecting = true;
+// As the run's page says, and this host can.
+constinit bool g_ticks = false;     // the counter of ticks is sound
+constinit bool g_barriers = false;  // who follows makes all threads pass a barrier
+constinit bool g_captured = false;  // the run collects only inside of ranges of one name
+constinit TickClock g_clock;
 // Ranges of the process that are open and inside of which the run collects.
 constinit std::atomic<std::uint32_t> g_captures = 0;
 constinit std::atomic<void (*)() noexcept> g_changed = nullptr;
@@ -227,12 +290,9 @@ bool may_collect() {
   return g_collecting.load(std::memory_order_relaxed) &&
          g_run.page->paused.load(std::memory_order_relaxed) == 0;
 }
-bool is_captured() {
-  return g_run.page->capture[0] == '\0' || g_captures.load(std::memory_order_relaxed) > 0;
-}
+bool is_captured() { return !g_captured || g_captures.load(std::memory_order_relaxed) > 0; }
 bool captures(std::string_view name) {
-  const char* wanted = g_run.page->capture;
-  return *wanted != '\0' && name == std::string_view(wanted);
+  return g_captured && name == std::string_view(g_run.page->capture);
 }
 // Ranges of the process. `g_free`: number + 1 of the first that is free, under a count of changes.
 constinit std::atomic<Started*> g_started[kStartedChunks] = {};
@@ -303,37 +363,34 @@ bool reserve(std::uint64_t bytes) {
   return false;
 }
 
-// Grows the file to `size`, really. A program's own limit is asked first: to pass it would be a
-// signal that ends the program.
-bool allocate(int file, std::uint64_t from, std::uint64_t size) {
+// A program's own limit of file sizes is asked first: to pass it would be a signal that ends the
+// program.
+bool may_grow_to(std::uint64_t size) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      size > limit.rlim_cur) {
-    return false;
-  }
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         size <= limit.rlim_cur;
+}
+
+// Makes the file so large, really.
+bool allocate(int file, std::uint64_t size) {
+  if (!may_grow_to(size)) return false;
   // It may be interrupted without a signal that could be blocked, as by a debugger.
   for (int tries = 0; tries < 100; ++tries) {
-    const int failed =
-        posix_fallocate(file, static_cast<off_t>(from), static_cast<off_t>(size - from));
+    const int failed = posix_fallocate(file, 0, static_cast<off_t>(size));
     if (failed != EINTR) return failed == 0;
   }
   return false;
 }
 
-void* map(int file, std::uint64_t offset, std::size_t size) {
-  void* mapped =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
+void* map(int file, std::size_t size) {
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
-// Cells: they are the parent's business, so a forked child does not get them at all. More than the
-// first few come to a thread that pushes a lot, which would otherwise have a fault for each page.
-void* map_cells(int file, std::uint64_t offset, std::size_t size) {
-  const int ahead = offset > 0 ? MAP_POPULATE : 0;
-  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | ahead, file,
-                      static_cast<off_t>(offset));
-  if (mapped == MAP_FAILED) return nullptr;
-  madvise(mapped, size, MADV_DONTFORK);
+// Cells: they are the parent's business, so a forked child does not get them at all.
+void* map_cells(int file, std::size_t size) {
+  void* mapped = map(file, size);
+  if (mapped != nullptr) madvise(mapped, size, MADV_DONTFORK);
   return mapped;
 }
 
@@ -343,7 +400,7 @@ unsigned char* create(const char* path, std::size_t size, decltype(map)* how = m
   const Descriptor file(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   void* mapped = nullptr;
   if (file.get() >= 0) {
-    if (allocate(file.get(), 0, size)) mapped = how(file.get(), 0, size);
+    if (allocate(file.get(), size)) mapped = how(file.get(), size);
     if (mapped == nullptr) unlink(path);
   }
   if (mapped == nullptr) g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
@@ -360,18 +417,18 @@ void count_dropped(SpoolThread* thread, std::uint64_t count = 1) {
   }
 }
 
-// The cells of a file that has been mapped up to `file_bytes`, from `mapping` + `skip` on, begin
-// with number `first`.
-void set_up_cells(SpoolThread& thread, std::size_t skip, std::uint64_t first) {
-  thread.base = reinterpret_cast<std::uintptr_t>(thread.mapping + skip) - first * kCellBytes;
-  thread.limit = first + (thread.mapping_bytes - skip) / kCellBytes;
+// From here on the window is that of the cells from `flushed` on.
+void set_up_window(SpoolThread& thread) {
+  thread.base =
+      reinterpret_cast<std::uintptr_t>(thread.page) + kLanePageBytes - thread.flushed * kCellBytes;
+  thread.limit = thread.flushed + kWindowCells;
 }
 
 bool make_file(SpoolThread& thread) {
   // A lane without its process would be nobody's.
   if (g_run.process == nullptr) return false;
   lane_path(thread.path, thread.number);
-  unsigned char* mapped = create(thread.path, kFirstMapping, map_cells);
+  unsigned char* mapped = create(thread.path, kMapping, map_cells);
   if (mapped == nullptr) return false;
   auto* page = new (mapped) LanePage{};
   page->version = kVersion;
@@ -379,51 +436,50 @@ bool make_file(SpoolThread& thread) {
   page->hold_ns.store(kNoHold, std::memory_order_relaxed);
   page->magic.store(kLaneMagic, std::memory_order_release);
   thread.page = page;
-  thread.mapping = mapped;
-  thread.mapping_bytes = kFirstMapping;
-  thread.file_bytes = kFirstMapping;
-  thread.committed = 0;
+  thread.flushed = thread.committed = 0;
   thread.full = false;
   thread.worn = false;
   thread.tries = 0;
   thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
   thread.blobs = 0;
   thread.lane = 0;
+  thread.recent_strings.clear();
   thread.known_strings.clear();
   thread.known_frames.clear();
   thread.known_others.clear();
-  set_up_cells(thread, kLanePageBytes, 0);
+  set_up_window(thread);
   return true;
 }
 
-// More space behind what is full.
-bool extend(SpoolThread& thread) {
+// Empties the window into the file behind it. That may fail half-way, as where a disk is full: then
+// the window stays as it is.
+bool flush(SpoolThread& thread) {
+  if (thread.orphan) return false;
   const Undisturbed undisturbed;
-  std::size_t size = thread.mapping_bytes * 4;
-  if (size > kLargestMapping) size = kLargestMapping;
-  // A disk that is nearly full may have room for less.
-  for (; size >= kFirstMapping; size /= 4) {
-    if (!reserve(size)) continue;
-    const Descriptor file(open(thread.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    void* mapped = nullptr;
-    if (file.get() >= 0 && allocate(file.get(), thread.file_bytes, thread.file_bytes + size)) {
-      mapped = map_cells(file.get(), thread.file_bytes, size);
-    }
-    if (mapped == nullptr) {
-      g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
-      continue;
-    }
-    // The first mapping begins with the page, which stays.
-    if (thread.file_bytes > kFirstMapping) munmap(thread.mapping, thread.mapping_bytes);
-    thread.mapping = static_cast<unsigned char*>(mapped);
-    thread.mapping_bytes = size;
-    set_up_cells(thread, 0, (thread.file_bytes - kLanePageBytes) / kCellBytes);
-    thread.file_bytes += size;
-    const std::uint64_t segment = g_run.page->segment_bytes;
-    thread.worn = segment != 0 && thread.file_bytes >= segment;
-    return true;
+  const std::size_t size = (thread.committed - thread.flushed) * kCellBytes;
+  const std::uint64_t end = kMapping + thread.committed * kCellBytes;
+  if (!reserve(size)) return false;
+  const Descriptor file(open(thread.path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  const auto* from = reinterpret_cast<const char*>(thread.page) + kLanePageBytes;
+  std::size_t done = 0;
+  while (file.get() >= 0 && done < size && may_grow_to(end)) {
+    const ssize_t wrote =
+        pwrite(file.get(), from + done, size - done, static_cast<off_t>(end - size + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) break;
+    done += static_cast<std::size_t>(wrote);
   }
-  return false;
+  if (done < size) {
+    g_run.page->used_bytes.fetch_sub(size, std::memory_order_relaxed);
+    return false;
+  }
+  thread.flushed = thread.committed;
+  // With a full barrier: whoever reads the window anew sees that it is.
+  thread.page->flushed.exchange(thread.flushed, std::memory_order_seq_cst);
+  set_up_window(thread);
+  const std::uint64_t segment = g_run.page->segment_bytes;
+  thread.worn = segment != 0 && end >= segment;
+  return true;
 }
 
 void commit(SpoolThread& thread, std::size_t cells) {
@@ -437,15 +493,7 @@ Event* cell_at(const SpoolThread& thread, std::uint64_t number) {
 
 [[gnu::noinline]] Event* more_room(SpoolThread& thread) {
   if (thread.full) return nullptr;
-  if (const std::uint64_t rest = thread.limit - thread.committed; rest > 0) {
-    for (std::uint64_t i = 0; i < rest; ++i) {
-      Event* cell = cell_at(thread, thread.committed + i);
-      std::memset(static_cast<void*>(cell), 0, kCellBytes);
-      cell->kind = static_cast<Kind>(CellKind::kPad);
-    }
-    commit(thread, rest);
-  }
-  if (extend(thread)) return cell_at(thread, thread.committed);
+  if (flush(thread)) return cell_at(thread, thread.committed);
   thread.full = true;
   thread.ready = false;
   thread.tries = 1;
@@ -455,8 +503,36 @@ Event* cell_at(const SpoolThread& thread, std::uint64_t number) {
 
 // Room for `cells` in a row; none when there is not, and then none until the next push.
 inline Event* room(SpoolThread& thread, std::size_t cells) {
-  if (thread.limit - thread.committed >= cells) return cell_at(thread, thread.committed);
+  if (thread.committed + cells <= thread.limit) return cell_at(thread, thread.committed);
   return more_room(thread);
+}
+
+// Each field as it was written: a processor that reads two of them at once, just after they were
+// written one by one, has to wait until both have left its way to memory.
+template <class Field>
+inline void copy_field(Field& to, Field from) {
+  asm("" : "+r"(from));
+  to = from;
+}
+
+inline void copy_event(Event& to, const Event& from) {
+  copy_field(to.start_ns, from.start_ns);
+  copy_field(to.end_ns, from.end_ns);
+  copy_field(to.correlation, from.correlation);
+  copy_field(to.name.value, from.name.value);
+  copy_field(to.lane.value, from.lane.value);
+  copy_field(to.scope.value, from.scope.value);
+  copy_field(to.detail, from.detail);
+  copy_field(to.kind, from.kind);
+  copy_field(to.flags, from.flags);
+  auto* to_rest = reinterpret_cast<unsigned char*>(&to.raw);
+  const auto* rest = reinterpret_cast<const unsigned char*>(&from.raw);
+  for (std::size_t i = 0; i < sizeof from.raw; i += sizeof(std::uint32_t)) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, rest + i, sizeof word);
+    asm("" : "+r"(word));
+    std::memcpy(to_rest + i, &word, sizeof word);
+  }
 }
 
 template <class Cell>
@@ -474,8 +550,12 @@ std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
     text = {text.data(), kMaxTextBytes};
     thread.page->texts_cut.fetch_add(1, std::memory_order_relaxed);
   }
+  if (const std::uint32_t known = thread.recent_strings.find(text); known != 0) return known;
   const Hash key = hash(text.data(), text.size());
-  if (const std::uint32_t known = thread.known_strings.find(key); known != 0) return known;
+  if (const std::uint32_t known = thread.known_strings.find(key); known != 0) {
+    thread.recent_strings.add(text, known);
+    return known;
+  }
   const auto bytes = static_cast<std::uint32_t>(text.size());
   const std::size_t cells = cells_of(bytes);
   Event* to = room(thread, cells);
@@ -522,16 +602,14 @@ std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint3
   return define(thread, thread.known_frames, key, cell, thread.frames);
 }
 
-std::uint32_t scope_of(const SpoolThread& thread) {
-  for (std::uint32_t i = thread.open_count; i > 0; --i) {
-    if (thread.open[i - 1].frame != 0) return thread.open[i - 1].frame;
-  }
-  return 0;
-}
-
+// After the ranges from `from` on have changed.
 void show_open(SpoolThread& thread, std::uint32_t from) {
   for (std::uint32_t i = from; i < thread.open_count; ++i) thread.page->open[i] = thread.open[i];
   thread.page->open_count.store(thread.open_count, std::memory_order_release);
+  thread.scope = 0;
+  for (std::uint32_t i = thread.open_count; i > 0 && thread.scope == 0; --i) {
+    thread.scope = thread.open[i - 1].frame;
+  }
 }
 
 void skip(SpoolThread& thread, std::uint32_t stack) {
@@ -562,21 +640,26 @@ void count_unmatched() {
 }
 
 // Ends the range that is open at `at`.
-void close_at(SpoolPush& push, SpoolThread& thread, std::uint32_t at) {
+void close_at(SpoolThread& thread, std::uint32_t at) {
   const OpenRange range = thread.open[at];
   if (range.silent == 0) {
-    Event event{};
-    event.kind = Kind::kScope;
-    event.name = {range.name};
-    event.lane = {thread.lane};
-    event.scope = {range.scope};
-    event.detail = range.domain;
-    event.range.sequence = range.sequence;
-    event.range.arguments = {range.arguments};
-    event.start_ns = range.start_ns;
-    event.end_ns = spool_now_ns();
     // First committed, then closed: at no moment is it in neither.
-    push.add(event);
+    if (Event* to = room(thread, 1); to != nullptr) {
+      *to = {};
+      to->kind = Kind::kScope;
+      to->name = {range.name};
+      to->lane = {thread.lane};
+      to->scope = {range.scope};
+      to->detail = range.domain;
+      to->range.sequence = range.sequence;
+      to->range.arguments = {range.arguments};
+      to->start_ns = range.start_ns;
+      const std::int64_t now_ns = spool_now_ns();
+      to->end_ns = now_ns > range.start_ns ? now_ns : range.start_ns;
+      commit(thread, 1);
+    } else {
+      count_dropped(&thread);
+    }
   }
   for (std::uint32_t i = at; i + 1 < thread.open_count; ++i) {
     thread.open[i] = thread.open[i + 1];
@@ -701,12 +784,6 @@ void begin_lane(SpoolThread& thread) {
   thread.ready = !thread.full;
 }
 
-void unmap(LanePage* page, unsigned char* mapping, std::size_t bytes) {
-  // The first mapping is that of the page.
-  if (mapping != reinterpret_cast<unsigned char*>(page)) munmap(mapping, bytes);
-  munmap(page, kFirstMapping);
-}
-
 // A number for a file's name. Of the whole run, because a process id can come again.
 std::uint32_t next_number() { return g_run.page->files.fetch_add(1, std::memory_order_relaxed); }
 
@@ -715,8 +792,6 @@ void begin_next_file(SpoolThread& thread) {
   const Undisturbed undisturbed;
   thread.worn = false;
   LanePage* const page = thread.page;
-  unsigned char* const mapping = thread.mapping;
-  const std::size_t mapping_bytes = thread.mapping_bytes;
   const std::uint32_t number = thread.number;
   thread.number = next_number();
   if (!make_file(thread)) {
@@ -737,11 +812,7 @@ void begin_next_file(SpoolThread& thread) {
   for (const StartedRange& range : page->started) {
     shows = shows || range.open.load(std::memory_order_acquire) != 0;
   }
-  if (!shows) {
-    unmap(page, mapping, mapping_bytes);
-  } else if (mapping != reinterpret_cast<unsigned char*>(page)) {
-    munmap(mapping, mapping_bytes);
-  }
+  if (!shows) munmap(page, kMapping);
 }
 
 SpoolThread* make_thread() {
@@ -750,7 +821,7 @@ SpoolThread* make_thread() {
     bool taken = false;
     if (!thread->taken.load(std::memory_order_relaxed) &&
         thread->taken.compare_exchange_strong(taken, true, std::memory_order_acquire)) {
-      thread->open_count = thread->skipped_count = 0;
+      thread->open_count = thread->skipped_count = thread->scope = 0;
       thread->steps = 0;
       thread->step_start_ns = 0;
       thread->ready = false;
@@ -773,15 +844,8 @@ SpoolThread* make_thread() {
 
 // In a forked child, which has only what it has put in their place.
 void forget_file(SpoolThread& thread) {
-  if (thread.orphan) {
-    if (thread.mapping != reinterpret_cast<unsigned char*>(thread.page)) {
-      munmap(thread.mapping, thread.mapping_bytes);
-    }
-    munmap(thread.page, kFirstMapping);
-  }
+  if (thread.orphan) munmap(thread.page, kMapping);
   thread.page = nullptr;
-  thread.mapping = nullptr;
-  thread.mapping_bytes = 0;
   thread.ready = thread.orphan = thread.full = false;
   thread.lane = 0;
   thread.tries = 0;
@@ -814,10 +878,21 @@ void leave_thread(void* value) {
   thread->taken.store(false, std::memory_order_release);
 }
 
+// Shows that times are taken from now on, until what ends then has been committed; false when that
+// is so already, as in a signal handler that interrupts a push. Whoever follows must see it before
+// any time is taken: either there is a barrier here, or they let all threads pass one.
+inline bool enter(LanePage& page) {
+  if (!g_barriers) return page.pending.exchange(1, std::memory_order_seq_cst) == 0;
+  if (page.pending.load(std::memory_order_relaxed) != 0) return false;
+  page.pending.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return true;
+}
+
 // After a time without room. What was lost meanwhile is told where it was lost.
 void try_again(SpoolThread& thread) {
-  if (thread.page->pending.exchange(1, std::memory_order_seq_cst) != 0) return;
-  if (extend(thread)) {
+  if (!enter(*thread.page)) return;
+  if (flush(thread)) {
     thread.full = false;
     if (thread.lane == 0) {
       begin_lane(thread);
@@ -839,8 +914,16 @@ void try_again(SpoolThread& thread) {
   thread.page->pending.store(0, std::memory_order_release);
 }
 
+std::int32_t native_thread() { return static_cast<std::int32_t>(syscall(SYS_gettid)); }
+
 // What this_thread() has to do at times.
-[[gnu::noinline]] SpoolThread* prepare_thread(SpoolThread* thread) {
+[[gnu::noinline]] SpoolThread* prepare_thread(SpoolThread* thread, std::uintptr_t stack) {
+  if (thread != nullptr && thread->stack != stack) {
+    // Of another thread that shares what the C library keeps for this one nothing is known.
+    if (thread->native_id != native_thread()) return nullptr;
+    thread->stack = stack;
+    if (thread->ready) return thread;
+  }
   const bool no_room = thread != nullptr && thread->tries > 0;
   if (no_room && ++thread->tries % kBetweenTries != 0) {
     return thread->lane != 0 ? thread : nullptr;
@@ -853,8 +936,9 @@ void try_again(SpoolThread& thread) {
       thread->taken.store(false, std::memory_order_release);
       return nullptr;
     }
+    thread->native_id = native_thread();
+    thread->stack = stack;
   }
-  // Threads that the C library has not made may share what it keeps for a thread.
   if (thread->entered.exchange(true, std::memory_order_acquire)) return nullptr;
   if (thread->page == nullptr && !make_file(*thread) && thread->tries == 0) thread->tries = 1;
   if (thread->page != nullptr) {
@@ -868,7 +952,11 @@ void try_again(SpoolThread& thread) {
 
 inline SpoolThread* this_thread() {
   auto* thread = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
-  return thread != nullptr && thread->ready ? thread : prepare_thread(thread);
+  const std::uintptr_t stack =
+      reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / kStackBytes;
+  return thread != nullptr && thread->ready && thread->stack == stack
+             ? thread
+             : prepare_thread(thread, stack);
 }
 
 std::size_t read_file(const char* path, char* to, std::size_t size) {
@@ -975,11 +1063,7 @@ bool replace(void* memory, std::size_t bytes) {
 
 // Without memory nothing can save this child: the push will be a fault.
 void cut_off(SpoolThread& thread) {
-  if (!replace(thread.page, kFirstMapping) ||
-      (thread.mapping != reinterpret_cast<unsigned char*>(thread.page) &&
-       !replace(thread.mapping, thread.mapping_bytes))) {
-    return;
-  }
+  if (!replace(thread.page, kMapping)) return;
   thread.page->pending.store(1, std::memory_order_relaxed);
   thread.orphan = true;
 }
@@ -993,10 +1077,22 @@ void finish_push(SpoolThread& thread) {
 
 }  // namespace
 
+namespace {
+
+[[gnu::noinline]] std::int64_t compare_clocks() {
+  ClockPair pair;
+  pair.before = processor_ticks();
+  pair.ns = host_now_ns();
+  pair.after = processor_ticks();
+  return g_clock.learn(pair);
+}
+
+}  // namespace
+
 std::int64_t spool_now_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (!g_ticks) return host_now_ns();
+  std::int64_t ns = 0;
+  return g_clock.at(processor_ticks(), ns) ? ns : compare_clocks();
 }
 
 bool join_run(const char* folder, const JobRank& rank) noexcept {
@@ -1011,7 +1107,7 @@ bool join_run(const char* folder, const JobRank& rank) noexcept {
     const Descriptor file(open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     struct stat status {};
     if (file.get() < 0 || fstat(file.get(), &status) != 0 || status.st_size < 4096) return false;
-    void* mapped = map(file.get(), 0, 4096);
+    void* mapped = map(file.get(), 4096);
     if (mapped == nullptr) return false;
     g_run.page = static_cast<RunPage*>(mapped);
   }
@@ -1023,6 +1119,9 @@ bool join_run(const char* folder, const JobRank& rank) noexcept {
     g_run.page = nullptr;
     return false;
   }
+  g_ticks = g_run.page->ticks != 0;
+  g_barriers = g_run.page->barriers != 0 && register_for_barriers();
+  g_captured = g_run.page->capture[0] != '\0';
   make_process(false);  // without one, losses are counted in the run's page
   g_joined.store(true, std::memory_order_release);
   return true;
@@ -1038,7 +1137,10 @@ void after_fork() noexcept {
                                                  std::memory_order_acquire)) {
     return;
   }
+  g_clock.forget();
+  g_barriers = g_barriers && register_for_barriers();
   auto* own = static_cast<SpoolThread*>(pthread_getspecific(g_run.key));
+  if (own != nullptr) own->native_id = native_thread();
   // The files are the parent's. Its other threads are not here.
   for (SpoolThread* thread = g_run.threads.load(std::memory_order_relaxed); thread != nullptr;
        thread = thread->next) {
@@ -1131,18 +1233,22 @@ void work_ends(std::uint64_t count) noexcept {
 
 SpoolPush::SpoolPush(bool even_stopped) noexcept : thread_(nullptr) {
   if (!g_joined.load(std::memory_order_acquire)) return;
-  if (!is_member()) after_fork();
-  if (!even_stopped && !(may_collect() && is_captured())) return;
-  SpoolThread* thread = is_member() ? this_thread() : nullptr;  // another thread is still at it
+  SpoolThread* thread = nullptr;
+  if (is_member()) [[likely]] {
+    if (!even_stopped && !(may_collect() && is_captured())) return;
+    thread = this_thread();
+  } else {
+    after_fork();
+    if (!even_stopped && !(may_collect() && is_captured())) return;
+    if (is_member()) thread = this_thread();  // else another thread is still at it
+  }
   if (thread == nullptr) {
     count_dropped(nullptr);
     return;
   }
   ++thread->pushing;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // With a full barrier, so that it is seen before any time is taken. It also keeps out a signal
-  // handler that interrupts a push.
-  if (thread->page->pending.exchange(1, std::memory_order_seq_cst) != 0) {
+  if (!enter(*thread->page)) {
     count_dropped(thread);
     finish_push(*thread);
     return;
@@ -1153,11 +1259,7 @@ SpoolPush::SpoolPush(bool even_stopped) noexcept : thread_(nullptr) {
 SpoolPush::~SpoolPush() {
   if (thread_ == nullptr) return;
   if (!thread_->orphan) {
-    // Most of a file is to be used before the next begins.
-    if (thread_->worn &&
-        (thread_->limit - thread_->committed) * kCellBytes < thread_->mapping_bytes / 8) {
-      begin_next_file(*thread_);
-    }
+    if (thread_->worn) begin_next_file(*thread_);
     thread_->page->pending.store(0, std::memory_order_release);
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -1166,7 +1268,7 @@ SpoolPush::~SpoolPush() {
 
 std::uint32_t SpoolPush::file() const noexcept { return thread_->number; }
 LaneId SpoolPush::lane() const noexcept { return {thread_->lane}; }
-FrameId SpoolPush::scope() const noexcept { return {scope_of(*thread_)}; }
+FrameId SpoolPush::scope() const noexcept { return {thread_->scope}; }
 
 StringId SpoolPush::string(std::string_view text) noexcept { return {intern_text(*thread_, text)}; }
 
@@ -1230,7 +1332,7 @@ void SpoolPush::add(const Event& event) noexcept {
     count_dropped(thread_);
     return;
   }
-  *to = event;
+  copy_event(*to, event);
   commit(*thread_, 1);
 }
 
@@ -1299,7 +1401,7 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
     range.silent = 1;
   } else {
     range.name = intern_text(thread, said.name);
-    range.scope = scope_of(thread);
+    range.scope = thread.scope;
     range.frame = intern_frame(thread, range.scope, range.name, said.domain);
     if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
     range.sequence = said.sequence;
@@ -1327,7 +1429,7 @@ void SpoolPush::close(std::uint64_t token) noexcept {
   std::uint32_t at = thread.open_count;
   while (at > 0 && token != 0 && thread.open[at - 1].token != token) --at;
   if (at > 0) {
-    close_at(*this, thread, at - 1);
+    close_at(thread, at - 1);
   } else {
     count_unmatched();
   }
@@ -1351,7 +1453,7 @@ void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
   std::uint32_t at = thread.open_count;
   while (at > 0 && thread.open[at - 1].stack != stack) --at;
   if (at > 0) {
-    close_at(*this, thread, at - 1);
+    close_at(thread, at - 1);
   } else {
     count_unmatched();
   }
@@ -1413,6 +1515,8 @@ void SpoolPush::finish(std::uint64_t range) noexcept {
   event.lane = {unbound_lane(*thread_, {arguments.data() + arguments.size(), started->lane_bytes})};
   event.start_ns = started->start_ns;
   event.end_ns = now();
+  // By another thread, whose clock may be a little behind.
+  if (event.end_ns < event.start_ns) event.end_ns = event.start_ns;
   if (event.lane) {
     add(event);
   } else {

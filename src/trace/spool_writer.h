@@ -21,8 +21,17 @@
 // - Device work is committed after the call that launched it: who follows links the two.
 // - Nothing here allocates from the heap, throws, takes a lock or waits for another thread. What
 //   finds no room is counted and is not kept. In a signal handler that interrupts a push, the same.
-// - A thread's spool is made by its first push: about 20 us. Later ones map 64 KiB to 1 MiB more
-//   at a time.
+//
+// The most that a push can do. Nearly always: write to memory that is mapped, a text's bytes once
+// more where it is new, and no call of the system (where times are told by ticks, see tick_clock.h,
+// one of the vDSO every millisecond). Else one of these, with signals blocked meanwhile:
+//   the first of a thread     makes its file: about 20 calls, 20 us; 1 MiB of memory at most
+//   a window that is full     is written to the file, 112 KiB in one write: about 40 us, as long as
+//   (1792 cells)              the disk takes at worst; that it is slow is the only thing that a
+//                             push ever waits for
+//   no room on the disk       one push of 1024 tries again to write; the others cost the check
+//   only the newest is kept   a new file every `segment_bytes`, as the first
+//   a stack that has moved    by 1 MiB or more, as between coroutines: the thread's number is asked
 //
 // Needs no libstdc++: it is loaded into programs that do not have it.
 #pragma once
@@ -50,7 +59,7 @@ bool in_run() noexcept;
 void after_fork() noexcept;
 // The process is about to end with this status.
 void leave_run(std::int32_t status) noexcept;
-// CLOCK_MONOTONIC.
+// CLOCK_MONOTONIC to within spool::kClockNs, mostly much less; in a thread it never goes back.
 std::int64_t spool_now_ns() noexcept;
 
 // `bytes` of zeros of a file of its own in the run's folder, "N-M" and `ending`, that stay mapped:

@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
     limit(RLIMIT_AS, 1);
     marks(count - 1);
   } else if (what == "small-files") {
-    limit(RLIMIT_FSIZE, 100 << 10);
+    limit(RLIMIT_FSIZE, 300 << 10);
     marks(count);
   } else if (what == "chroot") {
     marks(1);

@@ -85,7 +85,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(list(self.marks().values()), [10_000])
 
     def test_what_is_taken_away_costs_no_event_uncounted(self):
-        for what, whole in (("close", True), ("no-files", False), ("no-memory", False), ("small-files", False),
+        for what, whole in (("close", True), ("no-files", False), ("no-memory", True), ("small-files", False),
                             ("chroot", False)):
             with self.subTest(what=what):
                 self.watch(FAULTS, what, "5000", options=("-f",))

@@ -286,7 +286,7 @@ class Run(unittest.TestCase):
 
     def test_no_room_is_counted(self):
         result = self.run_watched(ANNOTATE, "ranges", "20000",
-                                  options=("-o", "t.pasta", "--spool-size", "100KiB"))
+                                  options=("-o", "t.pasta", "--spool-size", "300KiB"))
         self.assertEqual(result.returncode, 0)
         trace = self.report(codes=(3,))["trace"]
         lost = sum(p["count"] for p in trace["quality"]["problems"] if p["reason"] == "dropped_by_collector")

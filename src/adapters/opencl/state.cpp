@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "adapters/opencl/words.h"
+#include "trace/tick_clock.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
@@ -113,9 +114,9 @@ struct Reading {
 Reading read_clock(const SystemClock& clock) {
   Reading reading{};
   timespec at{};
-  reading.before = SpoolPush::now();
+  reading.before = trace::host_now_ns();
   clock_gettime(clock.id, &at);
-  reading.after = SpoolPush::now();
+  reading.after = trace::host_now_ns();
   reading.device = std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
   return reading;
 }
@@ -129,10 +130,10 @@ void read_clocks(Device& device) {
   for (Reading& reading : readings) {
     if (device.timer) {
       cl_ulong at = 0, host = 0;
-      reading.before = SpoolPush::now();
+      reading.before = trace::host_now_ns();
       device.timer =
           next().clGetDeviceAndHostTimer(as_device(device.handle), &at, &host) == CL_SUCCESS;
-      reading.after = SpoolPush::now();
+      reading.after = trace::host_now_ns();
       reading.device = static_cast<std::int64_t>(at);
       if (!device.timer) break;
     } else if (system != nullptr) {
@@ -236,7 +237,7 @@ bool settle(Command& command) {
   command.timed = status == CL_COMPLETE && queue.profiled && read_times(event, times);
   next().clReleaseEvent(event);
   if (!command.timed) return true;
-  {
+  if (times.waits_known()) {
     const Held held(queue.lock);
     queue.waits.add(times.submitted - times.queued, times.start - times.submitted);
   }
@@ -245,10 +246,31 @@ bool settle(Command& command) {
   if (!device.timer && times.queued > 0) {
     const Held held(device.lock);
     const std::uint64_t steps = device.clock.steps();
-    device.clock.observe(command.before_ns, times.queued, command.after_ns);
+    device.clock.observe(command.before_ns - trace::kTicksOffNs, times.queued,
+                         command.after_ns + trace::kTicksOffNs);
     if (device.clock.steps() != steps) device.host_clock = HostClock::kNone;
   }
   return true;
+}
+
+// What a command did before it started, by the host's clock, as ranges on its queue.
+void put_waits(SpoolPush& push, LaneId lane, const Command& command, std::int64_t started_ns) {
+  const CommandTimes& times = command.times;
+  if (!times.waits_known()) return;
+  Event event{};
+  event.kind = Kind::kScope;
+  event.flags = kAnnotation;
+  event.detail = static_cast<std::uint16_t>(ScopeDomain::kRuntime);
+  event.correlation = command.what.correlation;
+  event.lane = lane;
+  event.start_ns = started_ns - (times.start - times.queued);
+  event.end_ns = started_ns - (times.start - times.submitted);
+  event.name = push.string("queued");
+  push.add(event);
+  event.start_ns = event.end_ns;
+  event.end_ns = started_ns;
+  event.name = push.string("submitted");
+  push.add(event);
 }
 
 void put(SpoolPush& push, LaneId lane, const Command& command) {
@@ -263,6 +285,7 @@ void put(SpoolPush& push, LaneId lane, const Command& command) {
       event.start_ns = device.clock.to_host(command.times.start);
       event.end_ns = device.clock.to_host(command.times.end);
     }
+    put_waits(push, lane, command, event.start_ns);
     if (event.kind == Kind::kKernel) event.kernel.attributes = push.attributes(command.attributes);
     if (event.kind == Kind::kSync) event.sync.on = lane;
   } else {

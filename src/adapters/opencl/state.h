@@ -63,6 +63,10 @@ struct Queue;
 // By the device's clock.
 struct CommandTimes {
   std::int64_t queued, submitted, start, end;
+  // A runtime that does not know when a command was queued says 0, or anything.
+  [[nodiscard]] bool waits_known() const {
+    return queued > 0 && queued <= submitted && submitted <= start;
+  }
 };
 
 struct Command {

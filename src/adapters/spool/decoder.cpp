@@ -88,8 +88,6 @@ void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, B
 
 bool Decoder::define(const Event& cell, Problems& problems) {
   switch (static_cast<CellKind>(cell.kind)) {
-    case CellKind::kPad:
-      return true;
     case CellKind::kString: {
       const auto text = as<StringCell>(cell);
       if (text.id != strings_.size() || text.bytes > kMaxTextBytes) return false;

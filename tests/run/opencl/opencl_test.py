@@ -92,6 +92,15 @@ class OpenCl(unittest.TestCase):
             self.assertGreaterEqual(work.start, call.start, (work, call))
             self.assertEqual(trace.lanes[work.lane][0], "queue")
             self.assertEqual(trace.lanes[call.lane][0], "thread")
+        # Each command waited from when it was queued until it started, on the queue that it ran on.
+        waits = {name: {e.fields["correlation"]: e for e in trace.of("scope", name)} for name in ("queued", "submitted")}
+        for work in trace.work():
+            queued, submitted = (waits[name][work.fields["correlation"]] for name in ("queued", "submitted"))
+            self.assertEqual((queued.lane, submitted.lane), (work.lane, work.lane))
+            self.assertEqual((queued.end, submitted.end), (submitted.start, work.start))
+            self.assertLessEqual(queued.start, calls[work.fields["correlation"]].end + 1_000_000)
+            self.assertGreaterEqual(queued.start, calls[work.fields["correlation"]].start - 1_000_000)
+            self.assertEqual(queued.fields["flags"], "annotation")
         return trace
 
     def test_vector_add(self):
