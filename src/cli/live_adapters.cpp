@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/cuda_check.h"
 #include "cli/opencl_runtime.h"
+#include "cli/rocm_check.h"
 
 namespace pasta::cli {
 namespace {
@@ -119,6 +120,8 @@ constexpr std::array kLiveAdapters = {
     LiveAdapter{"nvtx", "ranges and marks of NVTX", kNvtxVariable, false, nvtx},
     LiveAdapter{"cupti", "CUDA: kernels, copies, memory, waits and calls", "CUDA_INJECTION64_PATH",
                 false, check_cuda},
+    LiveAdapter{"rocprofiler", "ROCm: kernels, copies, memory, calls of HIP and RCCL, ROCTx",
+                "ROCP_TOOL_LIBRARIES", true, check_rocm},
     LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
     LiveAdapter{"oclgrind", "memory accesses of OpenCL kernels, in a simulator", nullptr, false,
                 oclgrind},
@@ -155,6 +158,7 @@ std::optional<std::string> find_collector() {
 }
 
 Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
+                                           const std::string& counters,
                                            const std::string& collector) {
   const bool all = names.empty() || (names.size() == 1 && names[0] == "auto");
   for (const std::string& name : names) {
@@ -182,6 +186,16 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
                                             adapter.name, adapter.variable,
                                             std::getenv(adapter.variable)));
     }
+  }
+  if (!counters.empty()) {
+    const bool asked = all || std::find(names.begin(), names.end(), "rocprofiler") != names.end();
+    if (!asked || !can_count_on_rocm()) {
+      return fail(ErrorCode::kUnsupported,
+                  asked ? "--counters needs the rocprofiler-sdk of ROCm, which is not found; set "
+                          "ROCM_PATH to where ROCm is"
+                        : "--counters are of AMD GPUs: give --adapter rocprofiler as well");
+    }
+    result.variables.emplace_back("PASTA_COUNTERS", counters);
   }
   if (std::find(names.begin(), names.end(), "oclgrind") != names.end()) {
     PASTA_TRY(add_oclgrind(result));

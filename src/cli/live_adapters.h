@@ -43,9 +43,11 @@ struct WatchEnvironment {
   std::vector<std::string> warnings;                           // adapters that stay out, and why
   KindSet provides = KindSet::all() - KindSet(Kind::kDevice);  // the most that can be seen
 };
-// `names` are of adapters, or only "auto"; kUsage for one that there is not, kUnsupported for one
-// that was not built or a simulator that is not here.
+// `names` are of adapters, or only "auto"; `counters` as the user gave them. kUsage for one that
+// there is not, kUnsupported for one that was not built, a simulator that is not here, or counters
+// where nothing counts.
 Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
+                                           const std::string& counters,
                                            const std::string& collector);
 
 }  // namespace pasta::cli

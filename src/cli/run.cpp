@@ -80,6 +80,11 @@ const OptionRow kKeepRow = {"--keep-last", "PASTA_KEEP_LAST", "TIME|SIZE",
                             "Keep only the newest part, as a flight recorder does: 60s, 2GiB",
                             &Settings::keep};
 
+const OptionRow kCountersRow = {"--counters", "PASTA_COUNTERS", "NAMES",
+                                "Count these on AMD GPUs during each kernel: SQ_WAVES,GRBM_COUNT; "
+                                "kernels then run one at a time",
+                                &Settings::counters};
+
 const OptionRow kLiveRow = {"--live", "PASTA_LIVE", nullptr,
                             "Show in the lowest lines of the terminal what is going on",
                             &Settings::live};
@@ -201,6 +206,7 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.overwrite = settings.force;
   plan.live = settings.live;
   plan.adapters = settings.adapters;
+  plan.counters = settings.counters;
   plan.folder.rank = rank.rank;
   plan.folder.world_size = rank.world_size;
   plan.folder.capture = settings.capture;
@@ -267,9 +273,10 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow, &kForceRow, &kAdapterRow, &kToolRow, &kOptRow, &kPluginRow, &kReportRow,
-                &kFormatRow, &kTopRow, &kTimeUnitRow, &kWidthRow, &kSpoolRow, &kDelayRow,
-                &kDurationRow, &kCaptureRow, &kIncludeRow, &kExcludeRow, &kKeepRow, &kLiveRow},
+    .options = {&kTraceRow,   &kForceRow,   &kAdapterRow, &kToolRow,     &kOptRow,
+                &kPluginRow,  &kReportRow,  &kFormatRow,  &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,   &kSpoolRow,   &kDelayRow,   &kDurationRow, &kCaptureRow,
+                &kIncludeRow, &kExcludeRow, &kKeepRow,    &kCountersRow, &kLiveRow},
     .run = run,
     .runs_program = true};
 

@@ -48,7 +48,7 @@ struct Settings {
   std::string report = "-";    // of run: where its report goes; - is standard error
   std::string spool = "2GiB";  // of run: what its folder may use at most
   std::string delay, duration;
-  std::string capture, include, exclude, keep;
+  std::string capture, include, exclude, keep, counters;
   bool strict = false;
   bool force = false;
   bool quiet = false;

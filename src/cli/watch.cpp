@@ -41,7 +41,7 @@ Result<std::unique_ptr<Watch>> Watch::start(WatchPlan plan, Analysis& analysis) 
 Status Watch::set_up() {
   const auto collector = find_collector();
   if (!collector) return fail(ErrorCode::kIo, "libpastacollect.so is not where it was installed");
-  auto environment = watch_environment(plan_.adapters, *collector);
+  auto environment = watch_environment(plan_.adapters, plan_.counters, *collector);
   if (!environment) return tl::unexpected(std::move(environment).error());
   environment_ = std::move(environment->variables);
   for (const std::string& warning : environment->warnings) say(warning);

@@ -30,6 +30,7 @@ struct WatchPlan {
   std::string output;   // of the trace; "": named by the program
   bool overwrite = false;
   std::vector<std::string> adapters;
+  std::string counters;                          // of AMD GPUs, separated by commas
   std::chrono::nanoseconds delay{}, duration{};  // 0: none
   // Only the newest part: of at most so much time, or as much disk as folder.limit_bytes.
   std::optional<std::chrono::nanoseconds> keep_time;

@@ -14,6 +14,7 @@
 #ifdef PASTA_OPENCL
 #include "adapters/opencl/layer.h"
 #endif
+#include "adapters/rocprofiler/adapter.h"
 #include "pasta/pasta.h"
 #include "trace/append_text.h"
 #include "trace/device_result.h"
@@ -66,6 +67,7 @@ constexpr pasta_collector kCollector = {
 void after_fork() noexcept {
   trace::after_fork();
   adapters::cupti::after_fork();
+  adapters::rocprofiler::after_fork();
 #ifdef PASTA_OPENCL
   adapters::opencl::child_after_fork();
 #endif
@@ -127,6 +129,7 @@ __attribute__((visibility("default"))) void pasta_push_device_result_v1(
 // What ends a process without running its handlers.
 __attribute__((noreturn, visibility("default"))) void _exit(int status) {
   pasta::adapters::cupti::flush();
+  pasta::adapters::rocprofiler::flush();
   pasta::trace::leave_run(status);
   if (pasta::collect::g_next_exit != nullptr) pasta::collect::g_next_exit(status);
   for (;;) syscall(SYS_exit_group, status);

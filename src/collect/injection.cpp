@@ -1,9 +1,12 @@
 // What vendors' runtimes call in the library that they are told to load.
 #include "adapters/cupti/adapter.h"
 #include "adapters/cupti/api.h"
+#include "adapters/rocprofiler/adapter.h"
+#include "adapters/rocprofiler/records.h"
 #include "trace/spool_writer.h"
 
 namespace cupti = pasta::adapters::cupti;
+namespace rocprofiler = pasta::adapters::rocprofiler;
 
 extern "C" {
 
@@ -22,6 +25,22 @@ __attribute__((visibility("default"))) int cuptiActivityRegisterCallbacks(
   const auto theirs = reinterpret_cast<int (*)(cupti::Api::Request, cupti::Api::Complete)>(
       cupti::find_function("cuptiActivityRegisterCallbacks"));
   return theirs == nullptr ? kNotInitialized : theirs(request, complete);
+}
+
+// rocprofiler-sdk, when ROCm is loaded, in each library that ROCP_TOOL_LIBRARIES names.
+__attribute__((visibility("default"))) rocprofiler::ConfigureResult* rocprofiler_configure(
+    std::uint32_t version, const char* version_text, std::uint32_t, rocprofiler::ClientId* client) {
+  return rocprofiler::configure(version, version_text, client);
+}
+
+// rocprofiler-register, for each library of ROCm, in the place of rocprofiler-sdk's.
+__attribute__((visibility("default"))) int rocprofiler_set_api_table(const char* name,
+                                                                     std::uint64_t version,
+                                                                     std::uint64_t instance,
+                                                                     void** tables,
+                                                                     std::uint64_t count) {
+  return rocprofiler::set_api_table(name, version, instance, tables, count,
+                                    __builtin_return_address(0));
 }
 
 }  // extern "C"

@@ -135,11 +135,12 @@ std::string lane_name(const Dictionary& dictionary, LaneId id) {
 }
 
 std::string device_name(const Device& device, std::string_view prefix) {
-  if (prefix.empty()) return fmt::to_string(device.ordinal);
+  // A CPU has numbers of its own: it is never the device that a bare number is.
+  if (prefix.empty() && device.type != DeviceType::kCpu) return fmt::to_string(device.ordinal);
   const char* word = device.type == DeviceType::kCpu           ? "cpu"
                      : device.type == DeviceType::kAccelerator ? "accelerator"
                                                                : "gpu";
-  return fmt::format("{} {} {}", prefix, word, device.ordinal);
+  return fmt::format("{}{}{} {}", prefix, prefix.empty() ? "" : " ", word, device.ordinal);
 }
 
 void DeviceLabels::sources(std::span<const SourceInfo> infos,

@@ -208,7 +208,10 @@ struct DeviceCell {
   std::uint32_t multiprocessors, type;
   std::uint8_t unused[6];
   CellKind kind;
-  std::uint8_t unused2[25];
+  std::uint8_t unused2;
+  std::uint32_t warp_size, max_threads_per_multiprocessor;
+  std::uint32_t compute_major, compute_minor;
+  std::uint8_t unused3[8];
 };
 struct AttributesCell {
   std::uint32_t id;

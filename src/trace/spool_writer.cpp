@@ -273,10 +273,13 @@ constinit bool g_captured = false;  // the run collects only inside of ranges of
 constinit TickClock g_clock;
 // Ranges of the process that are open and inside of which the run collects.
 constinit std::atomic<std::uint32_t> g_captures = 0;
-constinit std::atomic<void (*)() noexcept> g_changed = nullptr;
+// One for each vendor.
+constinit std::atomic<void (*)() noexcept> g_changed[4] = {};
 
 void tell_change() {
-  if (const auto changed = g_changed.load(std::memory_order_acquire); changed != nullptr) changed();
+  for (const auto& one : g_changed) {
+    if (const auto changed = one.load(std::memory_order_acquire); changed != nullptr) changed();
+  }
 }
 void begin_capture() {
   if (g_captures.fetch_add(1, std::memory_order_relaxed) == 0) tell_change();
@@ -1207,7 +1210,10 @@ void stop_collection() noexcept {
   tell_change();
 }
 void on_collection_change(void (*changed)() noexcept) noexcept {
-  g_changed.store(changed, std::memory_order_release);
+  for (auto& one : g_changed) {
+    void (*nobody)() noexcept = nullptr;
+    if (one.compare_exchange_strong(nobody, changed) || nobody == changed) return;
+  }
 }
 
 SpoolPush SpoolPush::opening(std::string_view name) noexcept {
@@ -1308,6 +1314,10 @@ DeviceId SpoolPush::device(const Device& device) noexcept {
   cell.name = device.name.value;
   cell.multiprocessors = device.multiprocessors;
   cell.type = static_cast<std::uint32_t>(device.type);
+  cell.warp_size = device.warp_size;
+  cell.max_threads_per_multiprocessor = device.max_threads_per_multiprocessor;
+  cell.compute_major = device.compute_major;
+  cell.compute_minor = device.compute_minor;
   return {intern_cell(*thread_, cell, thread_->devices)};
 }
 

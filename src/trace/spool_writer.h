@@ -75,7 +75,7 @@ void stop_collection() noexcept;
 // In a run, and not stopped.
 bool is_collecting() noexcept;
 // `changed` is called when this process may have begun or ceased to be; not when the whole run is
-// paused, which the process finds out by asking. It may be called within a push.
+// paused, which the process finds out by asking. It may be called within a push. At most four.
 void on_collection_change(void (*changed)() noexcept) noexcept;
 
 // Device work of the process that is under way. What a process leaves under way when it ends is

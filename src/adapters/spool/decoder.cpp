@@ -142,6 +142,10 @@ bool Decoder::define(const Event& cell, Problems& problems) {
       facts.type = static_cast<DeviceType>(device.type);
       facts.multiprocessors = device.multiprocessors;
       facts.memory_bytes = device.memory_bytes;
+      facts.warp_size = device.warp_size;
+      facts.max_threads_per_multiprocessor = device.max_threads_per_multiprocessor;
+      facts.compute_major = device.compute_major;
+      facts.compute_minor = device.compute_minor;
       const DeviceId id = dictionary_->device(facts);
       dictionary_->update(id, facts);
       return add(devices_, device.id, id);

@@ -1,0 +1,82 @@
+// From a record of rocprofiler-sdk to what it tells. Pure: no SDK, no heap, no libstdc++; the
+// collector makes ids of what is said here (adapter.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "adapters/rocprofiler/records.h"
+#include "pasta/dictionary.h"
+#include "pasta/event.h"
+#include "pasta/quality.h"
+
+namespace pasta::adapters::rocprofiler {
+
+// What a record of a buffer is of. The SDK numbers its kinds anew with each version, so they are
+// known by their names.
+enum class Service : std::uint8_t {
+  kOther,
+  kRuntimeCalls,
+  kDriverCalls,
+  kCommunicationCalls,
+  kKernels,
+  kCopies,
+  kAllocations,
+  kScratch,
+  kMigrations,
+  kFaults,
+  kDropped,
+};
+// Of the name that the SDK gives a kind of buffered tracing: "KERNEL_DISPATCH".
+Service service_of(const char* kind_name) noexcept;
+
+// What the tool has given a launch as its external correlation: the stream, if it is known.
+constexpr std::uint64_t stream_mark(std::uint64_t stream) { return stream + 1; }
+
+// Where an event lies, in the SDK's numbers.
+struct Place {
+  enum class Type : std::uint8_t {
+    kThread,  // `thread`
+    kQueue,   // `stream`, `queue`, or neither: copies
+    kMemory,  // the driver's work for `agent`
+  };
+  Type type = Type::kThread;
+  bool knows_stream = false;
+  bool knows_queue = false;
+  std::uint64_t thread = 0;
+  std::uint64_t agent = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t queue = 0;
+};
+
+// What becomes of a record.
+enum class Told : std::uint8_t {
+  kEvent,
+  kLost,     // `lost` events of which nothing is known
+  kUnknown,  // of a kind that was not asked for
+  kInvalid,  // shorter than its version makes it, or contradicting itself
+};
+
+struct Decoded {
+  Event event{};  // without ids; times in the SDK's clock
+  Place place;
+  std::int32_t kind = 0, operation = 0;    // name the event, unless it is of a kernel
+  std::uint64_t kernel = 0, dispatch = 0;  // numbers of the SDK
+  LaunchAttributes attributes;             // of a kernel; shared memory in one sum, as dynamic
+  std::uint64_t agent = 0;                 // of memory, or where a copy goes
+  std::uint64_t source_agent = 0;          // where a copy comes from
+  std::uint64_t lost = 0;
+  // What was wrong with its times or its correlation, which it then has none of.
+  Reason times = Reason::kNone;
+  Reason correlation = Reason::kNone;
+};
+
+// `payload` is of `service`, in the layout of `version`.
+Told decode(Service service, std::uint32_t version, const void* payload, Decoded& to) noexcept;
+
+// Grid, block and place of a launch.
+void decode(const Dispatch& dispatch, std::uint64_t external, Decoded& to) noexcept;
+
+// Of the bytes that the static memory of a kernel takes and its dispatch asked for.
+void split_shared(LaunchAttributes& attributes, std::uint32_t of_kernel) noexcept;
+
+}  // namespace pasta::adapters::rocprofiler
