@@ -29,7 +29,7 @@ __attribute__((visibility("default"))) int cuptiActivityRegisterCallbacks(
 
 // rocprofiler-sdk, when ROCm is loaded, in each library that ROCP_TOOL_LIBRARIES names.
 __attribute__((visibility("default"))) rocprofiler::ConfigureResult* rocprofiler_configure(
-    std::uint32_t version, const char* version_text, std::uint32_t, rocprofiler::ClientId* client) {
+    std::uint32_t version, const char* version_text, std::uint32_t, void* client) {
   return rocprofiler::configure(version, version_text, client);
 }
 

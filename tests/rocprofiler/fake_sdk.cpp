@@ -18,6 +18,7 @@
 //   thread ... join                           on a thread of its own
 //   full N                                    the buffer holds so many
 //   flush | drop N | hang | crash | finalize
+//   wait NANOSECONDS                          until the clock has moved on so far
 //
 // Times are nanoseconds after a moment soon after the start; 0 stays 0, ! keeps one
 // as it is, and ~ counts from when the command is played.
@@ -48,9 +49,10 @@ using namespace pasta::adapters::rocprofiler;
 
 std::uint64_t now() {
   timespec at{};
-  clock_gettime(CLOCK_REALTIME, &at);  // not PASTA's
+  clock_gettime(CLOCK_BOOTTIME, &at);
+  constexpr std::uint64_t kApart = 7'000'000'000;  // from PASTA's, on any machine
   return static_cast<std::uint64_t>(at.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(at.tv_nsec);
+         static_cast<std::uint64_t>(at.tv_nsec) + kApart;
 }
 
 std::uint32_t version() {
@@ -479,6 +481,12 @@ void run_one(const std::vector<std::string>& lines, std::size_t& at) {
   if (word == "full") return static_cast<void>(sdk().most = numbers.next());
   if (word == "flush") return deliver();
   if (word == "drop") return static_cast<void>(sdk().dropped = numbers.next());
+  if (word == "wait") {
+    const std::uint64_t until = now() + numbers.next();
+    while (now() < until) {
+    }
+    return;
+  }
   if (word == "hang") return static_cast<void>(sdk().hangs = true);
   if (word == "crash") return static_cast<void>(sdk().crashes = true);
   if (word == "finalize") return finalize();
@@ -673,12 +681,16 @@ EXPORT int rocprofiler_set_api_table(const char*, std::uint64_t, std::uint64_t, 
   std::atexit(finalize);
   const char* tools = std::getenv("ROCP_TOOL_LIBRARIES");
   void* library = tools == nullptr ? nullptr : dlopen(tools, RTLD_NOW);
-  using Configure = ConfigureResult* (*)(std::uint32_t, const char*, std::uint32_t, ClientId*);
+  using Configure = ConfigureResult* (*)(std::uint32_t, const char*, std::uint32_t, void*);
   const auto configure = reinterpret_cast<Configure>(
       dlsym(library == nullptr ? RTLD_DEFAULT : library, "rocprofiler_configure"));
   if (configure == nullptr) return 0;
-  ClientId client = {sizeof client, nullptr, 1};
-  sdk().tool = configure(version(), "fake", 0, &client);
+  ClientId1 client = {sizeof client, nullptr, 1};
+  ClientId05 old_client = {nullptr, 1};
+  const bool is_1 = version() >= 10000;
+  sdk().tool = configure(version(), "fake", 0,
+                         is_1 ? static_cast<void*>(&client) : static_cast<void*>(&old_client));
+  if (sdk().tool != nullptr && (is_1 ? client.name : old_client.name) == nullptr) return 1;
   return sdk().tool == nullptr ? 0 : sdk().tool->initialize(nullptr, sdk().tool->data);
 }
 

@@ -59,8 +59,9 @@ class Watched(unittest.TestCase):
 class Records(Watched):
     def test_a_launch_its_kernel_and_its_path_in_each_version(self):
         for version in VERSIONS:
-            lines = self.run_watched(GEMM + "push step\nstream 3\ncall HIP_RUNTIME_API 1 11 ~0 ~10\n" +
-                                     "kernel 11 ~20 ~2020 101 5 7 1 16 2048 256 1 1 1000 2 1\nend\npop\n",
+            lines = self.run_watched(GEMM + "push step\nwait 200000\nstream 3\ncall HIP_RUNTIME_API 1 11 ~0 ~10\n" +
+                                     "wait 200000\nkernel 11 ~20 ~2020 101 5 7 1 16 2048 256 1 1 1000 2 1\nend\n" +
+                                     "wait 200000\npop\n",
                                      FAKE_ROCM_VERSION=version)
             call, kernel = self.one(lines, "api"), self.one(lines, "kernel")
             self.assertIn('"hipLaunchKernel" runtime correlation=P1:11', call)

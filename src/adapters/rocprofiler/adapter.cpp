@@ -815,7 +815,7 @@ void set_up_callbacks() {
   }
 }
 
-int initialize(void (*)(ClientId), void*) {
+int initialize(void (*)(), void*) {
   constexpr std::int32_t kAgents = 1;  // ROCPROFILER_AGENT_INFO_VERSION_0
   g.api.list_agents(kAgents, take_agents, offsetof(Agent, visible_to), nullptr);
   Status status = g.api.create_context(&g.always);
@@ -873,8 +873,7 @@ void tell_facts(void* library, const char* version_text) {
 
 }  // namespace
 
-ConfigureResult* configure(std::uint32_t version, const char* version_text,
-                           ClientId* client) noexcept {
+ConfigureResult* configure(std::uint32_t version, const char* version_text, void* client) noexcept {
   if (!trace::in_run() || !is_asked_for() || g.process == getpid()) return nullptr;
   g.process = getpid();
   g.version = version;
@@ -898,7 +897,12 @@ ConfigureResult* configure(std::uint32_t version, const char* version_text,
     note(Reason::kNotRecorded, text);
     return nullptr;
   }
-  client->name = "pastaprof";
+  constexpr const char* kName = "pastaprof";
+  if (version >= kVersion1) {
+    static_cast<ClientId1*>(client)->name = kName;
+  } else {
+    static_cast<ClientId05*>(client)->name = kName;
+  }
   static constinit ConfigureResult result = {sizeof(ConfigureResult), initialize, finalize,
                                              nullptr};
   return &result;

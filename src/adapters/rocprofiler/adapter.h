@@ -11,14 +11,13 @@
 namespace pasta::adapters::rocprofiler {
 
 struct ConfigureResult;
-struct ClientId;
 
 // Between two times that the SDK is asked for what is complete.
 inline constexpr std::int64_t kFlushNs = 100'000'000;
 
 // What rocprofiler_configure() is told and answers: none when this process is not to be watched.
-ConfigureResult* configure(std::uint32_t version, const char* version_text,
-                           ClientId* client) noexcept;
+// `client` is ClientId05 or ClientId1.
+ConfigureResult* configure(std::uint32_t version, const char* version_text, void* client) noexcept;
 // What rocprofiler-register calls with the functions of each library of ROCm that is loaded, before
 // it loads rocprofiler-sdk: passes it on to the SDK, if there is one and anybody wants it.
 int set_api_table(const char* name, std::uint64_t version, std::uint64_t instance, void** tables,

@@ -287,14 +287,18 @@ struct CountedDispatch {
 
 // --- registration
 
-struct ClientId {
+struct ClientId05 {
+  const char* name;
+  std::uint32_t handle;
+};
+struct ClientId1 {
   std::size_t size;
   const char* name;
   std::uint32_t handle;
 };
 struct ConfigureResult {
   std::size_t size;
-  int (*initialize)(void (*finalize)(ClientId), void* data);
+  int (*initialize)(void (*finalize)(), void* data);
   void (*finalize)(void* data);
   void* data;
 };
