@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "adapters/sanitizer/api.h"
 #include "cli/console.h"
 #include "cli/cuda_check.h"
 #include "cli/opencl_runtime.h"
@@ -19,6 +20,11 @@ namespace {
 
 constexpr const char* kPreload = "LD_PRELOAD";
 constexpr const char* kNvtxVariable = "NVTX_INJECTION64_PATH";
+constexpr const char* kCudaVariable = "CUDA_INJECTION64_PATH";
+// What analyses accesses on GPUs, the patches that run there, and where they are instead.
+constexpr const char* kSanitizerLibrary = "libpastasanitizer.so";
+constexpr const char* kGpuCode = "pastapatches.fatbin";
+constexpr const char* kGpuCodeVariable = "PASTA_GPU_CODE";
 
 // Whether the library was built with this entry point. It does nothing where no run is joined.
 bool has_entry(const std::string& library, const char* function) {
@@ -115,16 +121,72 @@ Status add_oclgrind(WatchEnvironment& environment) {
   return {};
 }
 
+std::optional<std::string> beside_collector(const char* name) {
+  const auto collector = find_collector();
+  std::error_code error;
+  if (!collector) return std::nullopt;
+  const auto file = std::filesystem::path(*collector).parent_path() / name;
+  return std::filesystem::exists(file, error) ? std::optional(file.string()) : std::nullopt;
+}
+
+Found sanitizer() {
+  if (!beside_collector(kSanitizerLibrary)) {
+    return {Found::State::kMissing,
+            fmt::format("{} is not where it was installed", kSanitizerLibrary),
+            "install pastaprof again"};
+  }
+  if (!beside_collector(kGpuCode) && std::getenv(kGpuCodeVariable) == nullptr) {
+    return {Found::State::kMissing, "pastaprof was built without nvcc",
+            "run scripts/setup gpu and build again"};
+  }
+  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY);
+  if (cuda == nullptr) {
+    return {Found::State::kMissing, "no NVIDIA driver: libcuda.so.1 is not found",
+            "for an NVIDIA GPU, install its driver"};
+  }
+  dlclose(cuda);
+  const auto loaded = adapters::sanitizer::load_api();
+  if (!loaded) {
+    return {Found::State::kWarning, loaded.error().message,
+            "install nvidia-cuda-sanitizer-api from PyPI, or a CUDA toolkit"};
+  }
+  return {.detail = fmt::format("only by name (--adapter sanitizer), instead of cupti: {}",
+                                loaded->path)};
+}
+
+Status add_sanitizer(const std::vector<std::string>& names, WatchEnvironment& environment) {
+  if (std::find(names.begin(), names.end(), "cupti") != names.end()) {
+    return fail(ErrorCode::kUsage,
+                "--adapter: cupti and sanitizer exclude each other in a process; run the program "
+                "twice, with one of them each time");
+  }
+  const Found found = sanitizer();
+  if (found.state == Found::State::kMissing) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("--adapter sanitizer: {}; {}", found.detail, found.remedy));
+  }
+  if (const char* other = std::getenv(kCudaVariable); other != nullptr && *other != '\0') {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("--adapter sanitizer: {} is set already, to {}; unset it",
+                            kCudaVariable, other));
+  }
+  environment.variables.emplace_back(kCudaVariable, *beside_collector(kSanitizerLibrary));
+  environment.provides = KindSet::all();
+  return {};
+}
+
 constexpr std::array kLiveAdapters = {
     LiveAdapter{"annotations", "what programs say by pasta.h", nullptr, false, annotations},
     LiveAdapter{"nvtx", "ranges and marks of NVTX", kNvtxVariable, false, nvtx},
-    LiveAdapter{"cupti", "CUDA: kernels, copies, memory, waits and calls", "CUDA_INJECTION64_PATH",
-                false, check_cuda},
+    LiveAdapter{"cupti", "CUDA: kernels, copies, memory, waits and calls", kCudaVariable, false,
+                check_cuda},
     LiveAdapter{"rocprofiler", "ROCm: kernels, copies, memory, calls of HIP and RCCL, ROCTx",
                 "ROCP_TOOL_LIBRARIES", true, check_rocm},
     LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
     LiveAdapter{"oclgrind", "memory accesses of OpenCL kernels, in a simulator", nullptr, false,
                 oclgrind},
+    LiveAdapter{"sanitizer", "memory accesses of CUDA kernels, analysed on the GPU", nullptr, false,
+                sanitizer},
 };
 
 // The value that `variable` is to have; none when it is taken.
@@ -199,6 +261,9 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
   }
   if (std::find(names.begin(), names.end(), "oclgrind") != names.end()) {
     PASTA_TRY(add_oclgrind(result));
+  }
+  if (std::find(names.begin(), names.end(), "sanitizer") != names.end()) {
+    PASTA_TRY(add_sanitizer(names, result));
   }
   return result;
 }

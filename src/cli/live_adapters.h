@@ -1,7 +1,8 @@
 // The adapters that `run` can put into a program. All live in the collector, one library with an
 // entry point for each vendor's runtime; a variable of the environment makes that runtime load it.
 // But for Oclgrind's, which is a simulator: it is what the program runs under, so only when it is
-// asked for by name, and it needs the C++ runtime, so in a library of its own.
+// asked for by name, and it needs the C++ runtime, so in a library of its own. So does Compute
+// Sanitizer's, which takes the place of CUPTI's, and makes kernels slower: by name, too.
 #pragma once
 
 #include <optional>

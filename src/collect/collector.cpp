@@ -42,7 +42,11 @@ void mark(const char* name, std::size_t bytes) noexcept {
   if (push) push.mark({.name = {name, bytes}});
 }
 
+// Iterations that have ended, whether they are collected or not.
+constinit std::atomic<std::uint64_t> g_iterations = 0;
+
 void step() noexcept {
+  g_iterations.fetch_add(1, std::memory_order_relaxed);
   SpoolPush push;
   if (push) push.step();
 }
@@ -100,6 +104,17 @@ bool join() noexcept {
 
 __attribute__((constructor)) void load() { join(); }
 
+// --- for libraries beside this one
+
+void note_of_device(std::uint32_t reason, std::uint64_t count, const char* text) {
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.note(static_cast<Reason>(reason), count, text);
+}
+std::uint64_t iterations() { return g_iterations.load(std::memory_order_relaxed); }
+
+constinit std::atomic<void (*)()> g_before_end = nullptr;
+void before_end(void (*function)()) { g_before_end.store(function); }
+
 }  // namespace
 }  // namespace pasta::collect
 
@@ -112,8 +127,9 @@ __attribute__((visibility("default"))) const pasta_collector* pasta_collector_v1
 __attribute__((visibility("default"))) void pasta_push_device_result_v1(
     const pasta::trace::DeviceResult* result) {
   using pasta::trace::SpoolPush;
-  SpoolPush push;
-  if (!push || result == nullptr || result->size < sizeof *result) return;
+  if (result == nullptr || result->size < sizeof *result) return;
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push || (!result->even_stopped && !pasta::trace::is_collecting())) return;
   pasta::Event event{};
   event.kind = pasta::Kind::kDevice;
   event.name = push.string({result->kernel, result->kernel_bytes});
@@ -126,8 +142,21 @@ __attribute__((visibility("default"))) void pasta_push_device_result_v1(
   push.add(event, {static_cast<const char*>(result->blob), result->blob_bytes});
 }
 
+__attribute__((visibility("default"))) const pasta::trace::DeviceCollector*
+pasta_device_collector_v1() {
+  static constexpr pasta::trace::DeviceCollector kCollector = {
+      sizeof(pasta::trace::DeviceCollector),
+      pasta_push_device_result_v1,
+      pasta::collect::note_of_device,
+      [] { return pasta::trace::is_collecting(); },
+      pasta::collect::iterations,
+      pasta::collect::before_end};
+  return pasta::collect::join() ? &kCollector : nullptr;
+}
+
 // What ends a process without running its handlers.
 __attribute__((noreturn, visibility("default"))) void _exit(int status) {
+  if (auto* function = pasta::collect::g_before_end.load(); function != nullptr) function();
   pasta::adapters::cupti::flush();
   pasta::adapters::rocprofiler::flush();
   pasta::trace::leave_run(status);

@@ -21,6 +21,14 @@ enum class TableId : std::uint32_t {
   kObjects = 1,   // ObjectRow, named as the kernel calls it
   kAccesses = 2,  // AccessRow
   kSites = 3,     // SiteRow, named by the place in the program
+  kUnseen = 16,   // UnseenRow: what no patch sees of the kernel
+};
+
+// Instructions in the code of a kernel that access memory unseen; how often they run is not known.
+struct UnseenRow {
+  std::uint64_t tensor_loads = 0, tensor_stores = 0;  // of tiles, through tensor maps
+  std::uint64_t textures = 0;                         // and surfaces
+  bool operator==(const UnseenRow&) const = default;
 };
 
 struct ObjectRow {

@@ -264,8 +264,10 @@ void Session::Impl::receive(std::size_t source, std::span<const Event> events) {
   if (!prepared) refused = prepare();
   if (!refused) return;
   record(source, events, false);
+  // Also of events that do not pass.
+  std::vector<BlobId> arrived;
   if (merger && !blobs.empty()) {
-    for_each_blob(events, [&](BlobId id) { batch_blobs.push_back(id); });
+    for_each_blob(events, [&](BlobId id) { arrived.push_back(id); });
   }
   if (!sieve.lets_all_pass()) events = sieve.pass(source, events);
   record(source, events, true);
@@ -279,6 +281,8 @@ void Session::Impl::receive(std::size_t source, std::span<const Event> events) {
     events = events.subspan(portion.size());
     if (batch.size() == batch_events) give_batch();
   }
+  // Some of them may be of the batch that is only begun.
+  batch_blobs.insert(batch_blobs.end(), arrived.begin(), arrived.end());
 }
 
 void Session::Impl::give_batch() {

@@ -18,10 +18,29 @@ struct DeviceResult {
   std::size_t blob_bytes;  // at most spool::kMaxTextBytes
   std::uint64_t launch;    // the n-th of its process
   std::int64_t start_ns;   // of CLOCK_MONOTONIC
+  bool even_stopped;       // whoever hands it over has asked is_collecting() when it began
 };
 
 // The collector's function of this name; what it is given is copied. It ends now, on this thread.
 inline constexpr const char* kPushDeviceResult = "pasta_push_device_result_v1";
 using PushDeviceResult = void (*)(const DeviceResult*);
+
+// What such a library may ask the collector besides; only grows.
+struct DeviceCollector {
+  std::size_t size;
+  PushDeviceResult push;
+  // What readers of the trace are told besides its events; `reason` is a Reason.
+  void (*note)(std::uint32_t reason, std::uint64_t count, const char* text);
+  // Whether launches that begin now belong into the trace.
+  bool (*is_collecting)();
+  // How many iterations of the program have ended, as it marks them.
+  std::uint64_t (*iterations)();
+  // `function` is called before the process ends without running its handlers.
+  void (*before_end)(void (*function)());
+};
+
+// The collector's function of this name.
+inline constexpr const char* kDeviceCollector = "pasta_device_collector_v1";
+using GetDeviceCollector = const DeviceCollector* (*)();
 
 }  // namespace pasta::trace

@@ -199,7 +199,9 @@ bool Decoder::event(Event& event) {
   }
   // Only calls are told of without their thread.
   if (event.scope.value == kScopeByTime && event.kind != Kind::kApi) return false;
-  if (event.kind == Kind::kKernel) event.name = demangled(event.name);
+  if (event.kind == Kind::kKernel || event.kind == Kind::kDevice) {
+    event.name = demangled(event.name);
+  }
   event.correlation = make_correlation(process_, event.correlation);
   if (event.untimed())
     return event.start_ns == kNoTime && event.end_ns == kNoTime && payload(event);

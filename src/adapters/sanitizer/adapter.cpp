@@ -1,0 +1,898 @@
+// What CUDA's driver loads (CUDA_INJECTION64_PATH) into a program whose accesses are to be analysed
+// on the GPU. A library of its own, see src/collect.
+//
+// A launch that is taken gets a piece of a block of device memory, its header and tables written on
+// its own stream before it begins; the patches in its code count there. Nobody waits for a launch:
+// now and then a mark is written behind the launches of a stream, and a thread of ours, on a stream
+// of its own, sees by the marks what is complete, takes the results and zeroes the pieces for those
+// that come.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "adapters/sanitizer/api.h"
+#include "adapters/sanitizer/objects.h"
+#include "adapters/sanitizer/opcodes.h"
+#include "adapters/sanitizer/patches.h"
+#include "adapters/sanitizer/policy.h"
+#include "adapters/sanitizer/pool.h"
+#include "pasta/quality.h"
+#include "trace/device_result.h"
+#include "trace/spool.h"
+
+namespace pasta::adapters::sanitizer {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kArenaBytes = std::size_t{192} << 20;  // of each context
+constexpr std::uint32_t kMostStreams = 1024;
+// Launches of a stream between two marks, and for how long none is written.
+constexpr std::uint64_t kLaunchesPerMark = 16;
+constexpr auto kMarkAfter = 20ms;
+constexpr auto kLook = 2ms;
+// How long a launch waits for room, and the end of the process for results.
+constexpr auto kMostWait = 5s;
+constexpr auto kMostEnd = 10s;
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Objects as they lie on the device, for all launches of one stream until they change.
+struct Table {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::size_t at = 0;              // in the arena
+  std::atomic<bool> there{false};  // it has been written on the stream
+};
+
+struct Stream {
+  std::uint32_t index;
+  Handle handle;
+  std::uint64_t begun = 0;       // launches, whose numbers are 1, 2, ...
+  std::set<std::uint64_t> open;  // begun, and not yet handed to the device
+  std::uint64_t marked = 0;      // a mark is on its way that says so many are complete
+  std::uint64_t complete = 0;
+  Clock::time_point last_mark{};
+  std::shared_ptr<Table> table;
+
+  // All up to here have been handed to the device.
+  [[nodiscard]] std::uint64_t submitted() const { return open.empty() ? begun : *open.begin() - 1; }
+};
+
+// A launch whose results have not been taken.
+struct Pending {
+  std::shared_ptr<Stream> stream;
+  std::uint64_t sequence;  // in its stream
+  std::size_t at;          // in the arena
+  Block block;             // without its image
+  std::shared_ptr<Table> table;
+  device::Launch launch;
+  std::string kernel;
+  std::uint64_t code, code_bytes;
+  std::optional<device::UnseenRow> unseen;
+  std::uint64_t number;  // in the process
+  std::int64_t start_ns;
+};
+
+struct Context {
+  Handle handle;
+  bool usable = false;  // has patches and memory
+  bool lost = false;    // the device has failed
+  std::byte* arena = nullptr;
+  Pool pool;
+  std::map<Handle, std::shared_ptr<Stream>> streams;  // by handle
+  std::uint32_t stream_count = 0;
+  std::deque<Pending> pending;
+  std::size_t taking = 0;       // launches whose results are just being taken
+  Handle own_stream = nullptr;  // of our thread
+  bool has_own_stream = false;
+  std::map<const Table*, std::uint64_t> users;  // of tables: pending launches and streams
+
+  // Nothing more will come of what has been launched.
+  [[nodiscard]] bool is_done() const { return lost || (pending.empty() && taking == 0); }
+};
+
+struct Module {
+  Handle context;
+  bool patched = false;
+  std::map<std::string, device::UnseenRow, std::less<>> unseen;  // by kernel
+};
+
+struct Function {
+  std::uint64_t code = 0, bytes = 0;
+};
+
+struct State {
+  const trace::DeviceCollector* collector = nullptr;
+  Api api{};
+  Driver driver{};
+  bool has_driver = false;
+  Handle subscriber = nullptr;
+  std::string patches_path;
+  const PatchKind* patch = nullptr;
+  std::atomic<bool> active{false};
+  std::FILE* log = nullptr;
+
+  std::mutex objects_mutex;  // nothing is called while it is held
+  Objects objects;
+
+  std::mutex patching;  // of modules and contexts, one after the other: the vendor wants it
+
+  std::mutex mutex;  // of all below; no function of the vendor is called while it is held
+  std::condition_variable wake, room;
+  Policy policy;
+  std::map<Handle, std::unique_ptr<Context>> contexts;
+  std::map<Handle, Module> modules;
+  std::map<Handle, Function> functions;
+  std::uint64_t launches = 0, analysed = 0;
+  std::map<std::string, std::uint64_t> problems;  // what was said of them, and how often
+  bool hurry = false;                             // somebody waits for room or for the end
+  bool any_callback = false;
+};
+State& state() {
+  // Never destroyed: the program may launch while static objects go.
+  static State* const made = new State;
+  return *made;
+}
+
+thread_local bool t_ours = false;  // our own calls raise callbacks, too
+
+void log(const std::string& line) {
+  State& s = state();
+  if (s.log == nullptr) return;
+  std::fprintf(s.log, "%lld %s\n", static_cast<long long>(now_ns() / 1000), line.c_str());
+  std::fflush(s.log);
+}
+
+// Counts what went wrong; true when nothing did.
+bool good(Api::Error error, const char* what) {
+  if (error == 0) return true;
+  State& s = state();
+  const char* text = nullptr;
+  if (s.api.error_text(error, &text) != 0 || text == nullptr) text = "unknown error";
+  std::string said = fmt::format("{}: {} ({})", what, text, error);
+  log(said);
+  const std::lock_guard lock(s.mutex);
+  ++s.problems[std::move(said)];
+  return false;
+}
+
+void count_problem(std::string what, std::uint64_t count = 1) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.problems[std::move(what)] += count;
+}
+
+void note(Reason reason, std::uint64_t count, const std::string& text) {
+  log(fmt::format("note: {} x {}", count, text));
+  state().collector->note(static_cast<std::uint32_t>(reason), count, text.c_str());
+}
+
+// --- modules and contexts
+
+Context& context_of(Handle handle) {
+  auto& known = state().contexts[handle];
+  if (!known) {
+    known = std::make_unique<Context>();
+    known->handle = handle;
+  }
+  return *known;
+}
+
+void load_module(const ModuleData& data) {
+  State& s = state();
+  Module module{.context = data.context, .patched = false, .unseen = {}};
+  if (data.cubin != nullptr && s.patch->result != nullptr) {
+    module.unseen = find_unseen({reinterpret_cast<const std::byte*>(data.cubin), data.cubin_bytes});
+  }
+  bool first = false;
+  {
+    const std::lock_guard lock(s.mutex);
+    first = !context_of(data.context).usable && !context_of(data.context).lost;
+  }
+  {
+    const std::lock_guard lock(s.patching);
+    bool usable = true;
+    if (first) {
+      usable = good(s.api.add_patches(s.patches_path.c_str(), data.context), "the patches");
+      const std::lock_guard inner(s.mutex);
+      context_of(data.context).usable = usable;
+      context_of(data.context).lost = !usable;
+    }
+    if (usable) {
+      module.patched = true;
+      for (const Point& point : access_points()) {
+        const std::string function = fmt::format("pasta_{}_{}", s.patch->name, point.function);
+        module.patched =
+            good(s.api.patch_instructions(point.instruction, data.module, function.c_str()),
+                 function.c_str()) &&
+            module.patched;
+      }
+      module.patched = good(s.api.patch_module(data.module), "patching a module") && module.patched;
+    }
+  }
+  log(fmt::format("module {} of {} bytes, patched {}", data.module, data.cubin_bytes,
+                  module.patched));
+  const std::lock_guard lock(s.mutex);
+  s.modules[data.module] = std::move(module);
+}
+
+// --- launches
+
+// What this thread has begun to launch and not yet handed to the device.
+struct Begun {
+  std::shared_ptr<Stream> stream;
+  Handle context;
+  std::uint64_t sequence;
+};
+thread_local std::vector<Begun> t_begun;
+
+// A mark behind all launches of a stream that have been handed to the device.
+void write_mark(Handle context_handle, const std::shared_ptr<Stream>& stream) {
+  State& s = state();
+  std::uint64_t value = 0;
+  std::byte* to = nullptr;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto context = s.contexts.find(context_handle);
+    if (context == s.contexts.end() || context->second->lost) return;
+    value = stream->submitted();
+    if (value <= stream->marked) return;
+    stream->marked = value;
+    stream->last_mark = Clock::now();
+    to = context->second->arena + stream->index * sizeof(std::uint64_t);
+  }
+  good(s.api.copy_to_device(to, &value, sizeof value, stream->handle), "a mark");
+  s.wake.notify_one();
+}
+
+void write_marks(Handle context_handle) {
+  State& s = state();
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto context = s.contexts.find(context_handle);
+    if (context == s.contexts.end()) return;
+    for (const auto& [handle, stream] : context->second->streams) streams.push_back(stream);
+  }
+  for (const auto& stream : streams) write_mark(context_handle, stream);
+}
+
+// All that this thread has begun is with the device now.
+void end_launches() {
+  State& s = state();
+  for (const Begun& begun : std::exchange(t_begun, {})) {
+    bool mark = false;
+    {
+      const std::lock_guard lock(s.mutex);
+      begun.stream->open.erase(begun.sequence);
+      mark = begun.stream->submitted() >= begun.stream->marked + kLaunchesPerMark ||
+             (begun.stream->submitted() > begun.stream->marked &&
+              Clock::now() > begun.stream->last_mark + kMarkAfter);
+    }
+    if (mark) write_mark(begun.context, begun.stream);
+  }
+}
+
+// The memory of the analysis, when a context launches for the first time.
+bool make_arena(Context& context, Handle stream) {
+  State& s = state();
+  const std::lock_guard one_makes_it(s.patching);
+  {
+    const std::lock_guard lock(s.mutex);
+    if (context.arena != nullptr || context.lost) return !context.lost;
+  }
+  void* made = nullptr;
+  const std::size_t marks = kMostStreams * sizeof(std::uint64_t);
+  if (!good(s.api.allocate(context.handle, &made, marks + kArenaBytes), "memory on the device") ||
+      !good(s.api.fill(made, 0, marks + kArenaBytes, stream), "zeroing it") ||
+      !good(s.api.synchronize(stream), "zeroing it")) {
+    return false;
+  }
+  log(fmt::format("context {}: {} bytes at {}", context.handle, marks + kArenaBytes, made));
+  const std::lock_guard lock(s.mutex);
+  context.arena = static_cast<std::byte*>(made);
+  context.pool = Pool(kArenaBytes);
+  return true;
+}
+
+std::byte* address_of(const Context& context, std::size_t at) {
+  return context.arena + kMostStreams * sizeof(std::uint64_t) + at;
+}
+
+Function function_of(const LaunchData& data) {
+  State& s = state();
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto known = s.functions.find(data.function);
+    if (known != s.functions.end()) return known->second;
+  }
+  Function function;
+  good(s.api.function_pc(data.module, data.name, &function.code, &function.bytes),
+       "where a kernel's code lies");
+  const std::lock_guard lock(s.mutex);
+  s.functions[data.function] = function;
+  return function;
+}
+
+// Takes room, and waits for it when the launches before have not been taken yet.
+std::optional<std::size_t> take_room(Context& context, std::size_t bytes) {
+  State& s = state();
+  const auto deadline = Clock::now() + kMostWait;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (auto at = context.pool.take(bytes)) return at;
+    if (bytes > context.pool.bytes()) return std::nullopt;
+  }
+  write_marks(context.handle);
+  std::unique_lock lock(s.mutex);
+  std::optional<std::size_t> at;
+  s.hurry = true;
+  s.wake.notify_one();
+  s.room.wait_until(lock, deadline, [&] {
+    at = context.pool.take(bytes);
+    return at.has_value() || context.lost;
+  });
+  s.hurry = false;
+  return at;
+}
+
+void drop_table(Context& context, const std::shared_ptr<Table>& table) {
+  const auto user = context.users.find(table.get());
+  if (user == context.users.end() || --user->second > 0) return;
+  context.users.erase(user);
+  context.pool.give(table->at);
+}
+
+std::shared_ptr<Table> table_for(Context& context, Stream& stream,
+                                 std::shared_ptr<const Snapshot> snapshot) {
+  State& s = state();
+  {
+    const std::lock_guard lock(s.mutex);
+    if (stream.table && stream.table->snapshot == snapshot && stream.table->there) {
+      ++context.users[stream.table.get()];
+      return stream.table;
+    }
+  }
+  const std::size_t bytes =
+      std::max<std::size_t>(snapshot->objects.size(), 1) * sizeof(device::MemoryObject);
+  const auto at = take_room(context, bytes);
+  if (!at) return nullptr;
+  auto table = std::make_shared<Table>();
+  table->snapshot = std::move(snapshot);
+  table->at = *at;
+  if (!table->snapshot->objects.empty()) {
+    good(s.api.copy_to_device(address_of(context, *at), table->snapshot->objects.data(), bytes,
+                              stream.handle),
+         "a table of objects");
+  }
+  const std::lock_guard lock(s.mutex);
+  table->there = true;
+  if (stream.table) drop_table(context, stream.table);
+  stream.table = table;
+  context.users[table.get()] = 2;  // the stream and the launch that is to be
+  return table;
+}
+
+// Nothing is analysed of a launch that is given no data.
+void leave_out(const LaunchData& data, Handle stream) {
+  good(state().api.set_launch_data(data.launch, data.function, stream, nullptr),
+       "a launch without analysis");
+}
+
+void begin_launch(const LaunchData& data, Handle stream_handle) {
+  State& s = state();
+  const std::int64_t start_ns = now_ns();
+  Context* context = nullptr;
+  std::shared_ptr<Stream> stream;
+  std::uint64_t number = 0;
+  bool taken = false, no_arena = false;
+  std::optional<device::UnseenRow> unseen;
+  const char* name = data.name == nullptr ? "" : data.name;
+  {
+    const std::lock_guard lock(s.mutex);
+    number = ++s.launches;
+    context = &context_of(data.context);
+    const auto module = s.modules.find(data.module);
+    taken = context->usable && !context->lost && module != s.modules.end() &&
+            module->second.patched && s.collector->is_collecting() &&
+            s.policy.takes(name,
+                           {{data.grid[0], data.grid[1], data.grid[2]},
+                            {data.block[0], data.block[1], data.block[2]}},
+                           s.collector->iterations());
+    if (taken) {
+      const auto kernel = module->second.unseen.find(std::string_view(name));
+      if (kernel != module->second.unseen.end()) unseen = kernel->second;
+      auto& known = context->streams[stream_handle];
+      if (!known && context->stream_count < kMostStreams) {
+        known = std::make_shared<Stream>();
+        known->index = context->stream_count++;
+        known->handle = stream_handle;
+      }
+      stream = known;
+      no_arena = context->arena == nullptr;
+    }
+  }
+  if (!taken || !stream) {
+    if (taken) count_problem("launches in too many streams");
+    leave_out(data, stream_handle);
+    return;
+  }
+  if (no_arena && !make_arena(*context, stream_handle)) {
+    const std::lock_guard lock(s.mutex);
+    context->lost = true;
+    return;
+  }
+  std::shared_ptr<const Snapshot> snapshot;
+  {
+    const std::lock_guard lock(s.objects_mutex);
+    snapshot = s.objects.snapshot();
+  }
+  const std::shared_ptr<Table> table = table_for(*context, *stream, snapshot);
+  const Function function = function_of(data);
+  Pending pending{.stream = stream,
+                  .sequence = 0,
+                  .at = 0,
+                  .block = {},
+                  .table = table,
+                  .launch = {},
+                  .kernel = name,
+                  .code = function.code,
+                  .code_bytes = function.bytes,
+                  .unseen = unseen,
+                  .number = number,
+                  .start_ns = start_ns};
+  std::optional<std::size_t> at;
+  if (table) {
+    for (int i = 0; i < 3; ++i) {
+      pending.launch.grid[i] = data.grid[i];
+      pending.launch.block[i] = data.block[i];
+    }
+    pending.launch.objects =
+        reinterpret_cast<const device::MemoryObject*>(address_of(*context, table->at));
+    pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
+    const Block sizes = s.patch->block(pending.launch, snapshot->objects, function.code, 0);
+    at = take_room(*context, sizes.bytes);
+    if (!at) {
+      const std::lock_guard lock(s.mutex);
+      drop_table(*context, table);
+    }
+  }
+  if (!at) {
+    count_problem("launches were not analysed: no room on the device");
+    leave_out(data, stream_handle);
+    return;
+  }
+  std::byte* const address = address_of(*context, *at);
+  pending.at = *at;
+  pending.block = s.patch->block(pending.launch, snapshot->objects, function.code,
+                                 reinterpret_cast<std::uintptr_t>(address));
+  const std::vector<std::byte> image = std::exchange(pending.block.image, {});
+  const bool ready = good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
+                          "the header of a launch") &&
+                     good(s.api.set_launch_data(data.launch, data.function, stream_handle, address),
+                          "the data of a launch");
+  log(fmt::format("launch {} {} grid {},{},{} block {},{},{} stream {} at {} ({} bytes, {} back)",
+                  number, name, data.grid[0], data.grid[1], data.grid[2], data.block[0],
+                  data.block[1], data.block[2], stream_handle, static_cast<void*>(address),
+                  pending.block.bytes, pending.block.result_end - pending.block.result_begin));
+  const std::lock_guard lock(s.mutex);
+  if (!ready) {
+    drop_table(*context, table);
+    context->pool.give(*at);
+    return;
+  }
+  pending.sequence = ++stream->begun;
+  stream->open.insert(pending.sequence);
+  t_begun.push_back({stream, data.context, pending.sequence});
+  context->pending.push_back(std::move(pending));
+  ++s.analysed;
+}
+
+// --- results
+
+void push_result(const Pending& pending, std::span<std::byte> bytes) {
+  State& s = state();
+  device::Launch launch = pending.launch;
+  const Snapshot& snapshot = *pending.table->snapshot;
+  launch.objects = snapshot.objects.data();
+  const device::Names names = {
+      .object =
+          [&](const device::MemoryObject& object) {
+            const auto at = static_cast<std::size_t>(&object - launch.objects);
+            return std::string(at < snapshot.kinds.size() ? kind_name(snapshot.kinds[at]) : "");
+          },
+      .site =
+          [&](std::uint64_t site) {
+            return site < pending.code_bytes ? fmt::format("+0x{:x}", site)
+                                             : std::string("in a function that it calls");
+          }};
+  device::PatchResult result = s.patch->result(launch, bytes, names);
+  if (pending.unseen) {
+    device::append_row(
+        result.tables.emplace_back(device::ResultTable{.id = device::TableId::kUnseen}),
+        *pending.unseen);
+  }
+  for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
+    const trace::DeviceResult given{.size = sizeof given,
+                                    .kernel = pending.kernel.data(),
+                                    .kernel_bytes = pending.kernel.size(),
+                                    .format = s.patch->format.data(),
+                                    .format_bytes = s.patch->format.size(),
+                                    .blob = part.data(),
+                                    .blob_bytes = part.size(),
+                                    .launch = pending.number,
+                                    .start_ns = pending.start_ns,
+                                    .even_stopped = true};
+    s.collector->push(&given);
+  }
+}
+
+// A stream that waits for no other, and that no other waits for.
+void make_own_stream(Context& context) {
+  State& s = state();
+  context.has_own_stream = true;
+  constexpr std::uint32_t kNonBlocking = 1;
+  Handle stream = nullptr;
+  if (!s.has_driver || s.driver.set_context(context.handle) != 0 ||
+      s.driver.create_stream(&stream, kNonBlocking) != 0 ||
+      !good(s.api.stream_handle(context.handle, stream, &context.own_stream), "our own stream")) {
+    count_problem("results are taken on the program's default stream");
+  }
+}
+
+// Takes what is complete.
+void take_results(Context& context, std::uint32_t streams) {
+  State& s = state();
+  if (!context.has_own_stream) make_own_stream(context);
+  std::vector<std::uint64_t> marks(streams);
+  if (!good(s.api.copy_to_host(marks.data(), context.arena, marks.size() * sizeof marks[0],
+                               context.own_stream),
+            "the marks")) {
+    const std::lock_guard lock(s.mutex);
+    context.lost = true;
+    s.problems["results of launches were lost: the device has failed"] += context.pending.size();
+    context.pending.clear();
+    s.room.notify_all();
+    return;
+  }
+  std::vector<Pending> complete;
+  {
+    const std::lock_guard lock(s.mutex);
+    for (const auto& [handle, stream] : context.streams) {
+      if (stream && stream->index < streams) {
+        stream->complete = std::max(stream->complete, marks[stream->index]);
+      }
+    }
+    std::deque<Pending> left;
+    for (Pending& pending : context.pending) {
+      if (pending.sequence <= pending.stream->complete) {
+        complete.push_back(std::move(pending));
+      } else {
+        left.push_back(std::move(pending));
+      }
+    }
+    context.pending = std::move(left);
+    context.taking = complete.size();
+  }
+  std::vector<std::byte> bytes;
+  for (const Pending& pending : complete) {
+    std::byte* const address = address_of(context, pending.at);
+    const Block& block = pending.block;
+    if (s.patch->result != nullptr) {
+      bytes.resize(block.result_end - block.result_begin);
+      if (good(s.api.copy_to_host(bytes.data(), address + block.result_begin, bytes.size(),
+                                  context.own_stream),
+               "a result")) {
+        push_result(pending, bytes);
+      }
+    }
+    good(s.api.fill(address, 0, block.bytes, context.own_stream), "zeroing a piece");
+  }
+  if (!complete.empty()) good(s.api.synchronize(context.own_stream), "zeroing pieces");
+  const std::lock_guard lock(s.mutex);
+  for (const Pending& pending : complete) {
+    context.pool.give(pending.at);
+    drop_table(context, pending.table);
+  }
+  context.taking = 0;
+  s.room.notify_all();
+}
+
+void watch() {
+  t_ours = true;
+  pthread_setname_np(pthread_self(), "pasta-sanitizer");
+  State& s = state();
+  if (s.has_driver) {
+    // Copies of ours must not spoil a graph that the program captures meanwhile.
+    std::int32_t mode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+    s.driver.exchange_capture_mode(&mode);
+  }
+  for (;;) {
+    std::vector<std::pair<Context*, std::uint32_t>> busy;
+    {
+      std::unique_lock lock(s.mutex);
+      s.wake.wait_for(lock, s.hurry ? Clock::duration(200us) : Clock::duration(kLook));
+      for (const auto& [handle, context] : s.contexts) {
+        if (!context->pending.empty() && !context->lost) {
+          busy.emplace_back(context.get(), context->stream_count);
+        }
+      }
+    }
+    for (const auto& [context, streams] : busy) take_results(*context, streams);
+  }
+}
+
+// Waits until all that has been launched is taken, but not for ever.
+void finish() {
+  State& s = state();
+  if (!s.active.exchange(false)) return;
+  std::vector<Handle> contexts;
+  {
+    const std::lock_guard lock(s.mutex);
+    for (const auto& [handle, context] : s.contexts) contexts.push_back(handle);
+  }
+  const auto deadline = Clock::now() + kMostEnd;
+  std::uint64_t left = 0;
+  for (const Handle handle : contexts) {
+    write_marks(handle);
+    std::unique_lock lock(s.mutex);
+    s.hurry = true;
+    s.wake.notify_one();
+    const auto known = s.contexts.find(handle);
+    if (known == s.contexts.end()) continue;
+    s.room.wait_until(lock, deadline, [&] { return known->second->is_done(); });
+    left += known->second->pending.size() + known->second->taking;
+  }
+  std::map<std::string, std::uint64_t> problems;
+  std::uint64_t launches = 0, analysed = 0;
+  bool any_callback = false;
+  {
+    const std::lock_guard lock(s.mutex);
+    problems = s.problems;
+    launches = s.launches;
+    analysed = s.analysed;
+    any_callback = s.any_callback;
+  }
+  if (!any_callback) {
+    note(
+        Reason::kNotRecorded, 1,
+        "accesses on the GPU: Compute Sanitizer told of nothing; another tool, such as a profiler, "
+        "has the device");
+  }
+  if (left > 0) problems["results of launches were not complete when the program ended"] += left;
+  for (const auto& [what, count] : problems) {
+    note(Reason::kCollectorWarning, count, fmt::format("analysis of accesses: {}", what));
+  }
+  if (launches > analysed) {
+    note(Reason::kNotRecorded, launches - analysed, "launches whose accesses were not analysed");
+  }
+  log(fmt::format("end: {} launches, {} analysed", launches, analysed));
+}
+
+// --- callbacks
+
+void on_resource(ResourceCallback callback, const void* data) {
+  State& s = state();
+  const auto memory = [&]() -> const MemoryData& { return *static_cast<const MemoryData*>(data); };
+  switch (callback) {
+    case ResourceCallback::kModuleLoaded:
+      load_module(*static_cast<const ModuleData*>(data));
+      break;
+    case ResourceCallback::kModuleUnloadStarting: {
+      const std::lock_guard lock(s.mutex);
+      s.modules.erase(static_cast<const ModuleData*>(data)->module);
+      s.functions.clear();
+      break;
+    }
+    case ResourceCallback::kMemoryAllocated:
+    case ResourceCallback::kAllocatedAsync:
+    case ResourceCallback::kPoolPointerImported: {
+      log(fmt::format("allocated {:#x} {} flags {:#x}", memory().address, memory().bytes,
+                      memory().flags));
+      const std::lock_guard lock(s.objects_mutex);
+      s.objects.allocated(memory().address, memory().bytes, kind_of_flags(memory().flags));
+      break;
+    }
+    case ResourceCallback::kHostAllocated: {
+      const std::lock_guard lock(s.objects_mutex);
+      s.objects.allocated(memory().address, memory().bytes, MemoryKind::kHost);
+      break;
+    }
+    case ResourceCallback::kMemoryFreed:
+    case ResourceCallback::kHostFreed:
+    case ResourceCallback::kFreedAsync: {
+      const std::lock_guard lock(s.objects_mutex);
+      s.objects.freed(memory().address);
+      break;
+    }
+    case ResourceCallback::kStreamDestroyStarting: {
+      const auto& stream = *static_cast<const StreamData*>(data);
+      std::shared_ptr<Stream> known;
+      {
+        const std::lock_guard lock(s.mutex);
+        const auto context = s.contexts.find(stream.context);
+        if (context == s.contexts.end()) break;
+        const auto found = context->second->streams.find(stream.stream_handle);
+        if (found == context->second->streams.end()) break;
+        known = found->second;
+      }
+      write_mark(stream.context, known);
+      break;
+    }
+    case ResourceCallback::kContextDestroyStarting: {
+      // What is pending is complete soon, or never.
+      const Handle handle = static_cast<const ContextData*>(data)->context;
+      write_marks(handle);
+      std::unique_lock lock(s.mutex);
+      const auto known = s.contexts.find(handle);
+      if (known == s.contexts.end()) break;
+      s.hurry = true;
+      s.wake.notify_one();
+      s.room.wait_until(lock, Clock::now() + kMostEnd, [&] { return known->second->is_done(); });
+      s.hurry = false;
+      known->second->lost = true;
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void on_graph(GraphCallback callback, const void* data) {
+  if (callback == GraphCallback::kNodeBegin) {
+    const auto& node = *static_cast<const GraphNodeData*>(data);
+    if (node.type != kKernelNode) return;
+    const LaunchData& launch = node.launch;
+    begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
+                                                             : launch.stream_handle);
+  } else if (callback == GraphCallback::kLaunchEnd) {
+    end_launches();
+  }
+}
+
+void on_callback(void*, Domain domain, std::uint32_t callback, const void* data) {
+  if (t_ours || !state().active.load(std::memory_order_relaxed)) return;
+  state().any_callback = true;
+  switch (domain) {
+    case Domain::kResource:
+      on_resource(static_cast<ResourceCallback>(callback), data);
+      break;
+    case Domain::kLaunch:
+      if (callback == static_cast<std::uint32_t>(LaunchCallback::kBegin)) {
+        // Whatever became of the last one, it is over.
+        end_launches();
+        const auto& launch = *static_cast<const LaunchData*>(data);
+        begin_launch(launch, launch.stream_handle);
+      } else if (callback == static_cast<std::uint32_t>(LaunchCallback::kEnd)) {
+        end_launches();
+      }
+      break;
+    case Domain::kGraphs:
+      on_graph(static_cast<GraphCallback>(callback), data);
+      break;
+    case Domain::kSynchronize: {
+      const auto& waited = *static_cast<const SynchronizeData*>(data);
+      write_marks(waited.context);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+// --- beginning
+
+std::string folder_of_this_library() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&state), &info) == 0 || info.dli_fname == nullptr) {
+    return ".";
+  }
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+Status start() {
+  State& s = state();
+  if (const std::string path = variable("PASTA_SANITIZER_LOG", ""); !path.empty()) {
+    s.log = std::fopen(path.c_str(), "ae");
+  }
+  auto policy = Policy::parse(variable("PASTA_LAUNCHES", "all"));
+  if (!policy) return tl::unexpected(std::move(policy).error());
+  s.policy = std::move(*policy);
+  const std::string name = variable("PASTA_PATCHES", "access");
+  s.patch = find_patch(name);
+  if (s.patch == nullptr) {
+    return fail(ErrorCode::kUsage, fmt::format("there is no patch \"{}\"", name));
+  }
+  s.patches_path = variable("PASTA_GPU_CODE", "");
+  if (s.patches_path.empty()) s.patches_path = folder_of_this_library() + "/pastapatches.fatbin";
+  if (std::FILE* file = std::fopen(s.patches_path.c_str(), "rbe"); file != nullptr) {
+    std::fclose(file);
+  } else {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{} is not there: pastaprof was built without nvcc", s.patches_path));
+  }
+  auto loaded = load_api();
+  if (!loaded) return tl::unexpected(std::move(loaded).error());
+  s.api = loaded->api;
+  auto driver = load_driver();
+  if (driver) s.driver = *driver;
+  s.has_driver = driver.has_value();
+  log(fmt::format("library {}, patches {}, patch {}", loaded->path, s.patches_path, name));
+  const auto check = [&](Api::Error error, const char* what) -> Status {
+    const char* text = "unknown error";
+    if (error == 0) return {};
+    s.api.error_text(error, &text);
+    return fail(ErrorCode::kUnsupported, fmt::format("{}: {}", what, text));
+  };
+  s.active = true;
+  PASTA_TRY(check(s.api.subscribe(&s.subscriber, on_callback, nullptr), "Compute Sanitizer"));
+  for (const Domain domain :
+       {Domain::kResource, Domain::kLaunch, Domain::kGraphs, Domain::kSynchronize}) {
+    PASTA_TRY(check(s.api.enable_domain(1, s.subscriber, domain), "callbacks of the driver"));
+  }
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads
+  std::thread(watch).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::atexit(finish);
+  s.collector->before_end(finish);
+  return {};
+}
+
+}  // namespace
+}  // namespace pasta::adapters::sanitizer
+
+extern "C" {
+
+__attribute__((visibility("default"))) int InitializeInjection() {
+  namespace own = pasta::adapters::sanitizer;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    void* symbol = dlsym(RTLD_DEFAULT, pasta::trace::kDeviceCollector);
+    if (symbol == nullptr) return;  // nobody watches
+    pasta::trace::GetDeviceCollector get = nullptr;
+    std::memcpy(&get, &symbol, sizeof get);
+    own::state().collector = get();
+    if (own::state().collector == nullptr) return;
+    if (const auto started = own::start(); !started) {
+      own::state().active = false;
+      own::note(pasta::Reason::kNotRecorded, 1,
+                "accesses on the GPU are not analysed: " + started.error().message);
+    }
+  });
+  return 1;
+}
+
+}  // extern "C"

@@ -1,0 +1,174 @@
+// The functions of the Compute Sanitizer API that PASTA calls, and what its callbacks are given, as
+// they are in CUDA 12 and 13. Declared here, so that PASTA builds without CUDA and one binary
+// serves all versions; api_test.cpp holds them to the vendor's headers where there are any. The
+// library is found at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "pasta/result.h"
+
+namespace pasta::adapters::sanitizer {
+
+using Handle = void*;  // of a context, stream, module, function or launch
+
+enum class Domain : std::int32_t {
+  kDriver = 1,
+  kRuntime = 2,
+  kResource = 3,
+  kSynchronize = 4,
+  kLaunch = 5,
+  kGraphs = 10,
+};
+
+enum class ResourceCallback : std::uint32_t {
+  kContextCreated = 3,
+  kContextDestroyStarting = 4,
+  kStreamDestroyStarting = 7,
+  kModuleLoaded = 9,
+  kModuleUnloadStarting = 10,
+  kMemoryAllocated = 11,
+  kMemoryFreed = 12,
+  kHostAllocated = 13,
+  kHostFreed = 14,
+  kAllocatedAsync = 15,
+  kFreedAsync = 16,
+  kPoolPointerImported = 28,
+};
+enum class SynchronizeCallback : std::uint32_t { kStream = 1, kContext = 2 };
+enum class LaunchCallback : std::uint32_t { kBegin = 1, kEnd = 3 };
+enum class GraphCallback : std::uint32_t { kNodeBegin = 4, kLaunchEnd = 7 };
+
+struct ContextData {
+  Handle context;
+  std::int32_t device;
+};
+
+struct StreamData {
+  Handle context;
+  Handle stream;
+  Handle stream_handle;
+};
+
+struct ModuleData {
+  Handle context;
+  Handle module;
+  std::size_t cubin_bytes;
+  const char* cubin;
+  Handle library;
+};
+
+struct MemoryData {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  Handle context;
+  std::int32_t device;
+  Handle stream;
+  Handle stream_handle;
+  Handle pool;
+  std::uint32_t flags;
+  std::uint32_t permissions;
+  std::int32_t visibility;
+  std::int32_t source_device;
+};
+
+struct SynchronizeData {
+  Handle context;
+  Handle stream;
+  Handle stream_handle;
+};
+
+struct LaunchData {
+  Handle context;
+  Handle stream;
+  Handle stream_handle;
+  Handle module;
+  Handle function;
+  const char* name;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t cluster[3];
+  std::uint64_t grid_id;
+  Handle launch;
+  std::int32_t device;
+  Handle api_context;
+  Handle api_stream;
+  Handle api_stream_handle;
+};
+
+// The union behind it has other members for nodes that are no kernels.
+struct GraphNodeData {
+  Handle graph;
+  std::uint32_t launch_id;
+  Handle node;
+  std::int32_t type;  // CUgraphNodeType; 0: a kernel
+  LaunchData launch;
+};
+inline constexpr std::int32_t kKernelNode = 0;
+
+struct GraphLaunchData {
+  Handle context;
+  Handle stream;
+  Handle stream_handle;
+  Handle graph;
+  std::uint32_t is_upload;
+};
+
+// Sanitizer_InstructionId.
+enum class Instruction : std::int32_t {
+  kGlobal = 3,
+  kShared = 4,
+  kLocal = 5,
+  kCopyAsync = 14,
+  kRemoteShared = 17,
+  kMatrix = 19,
+  kAsyncStore = 26,
+  kAsyncReduction = 27,
+  kBulkGlobalToShared = 30,
+  kBulkSharedToGlobal = 35,
+  kBulkSharedToShared = 36,
+  kBulkReductionToGlobal = 37,
+  kBulkReductionToShared = 38,
+};
+
+struct Api {
+  using Error = std::int32_t;  // SanitizerResult, 0: success
+  using Callback = void (*)(void* user, Domain domain, std::uint32_t callback, const void* data);
+
+  Error (*subscribe)(Handle* subscriber, Callback callback, void* user);
+  Error (*enable_domain)(std::uint32_t enable, Handle subscriber, Domain domain);
+  Error (*error_text)(Error error, const char** text);
+
+  Error (*add_patches)(const char* path, Handle context);
+  Error (*patch_instructions)(Instruction instruction, Handle module, const char* function);
+  Error (*patch_module)(Handle module);
+  Error (*set_launch_data)(Handle launch, Handle function, Handle stream, const void* data);
+  Error (*function_pc)(Handle module, const char* function, std::uint64_t* pc, std::uint64_t* size);
+
+  Error (*allocate)(Handle context, void** address, std::size_t bytes);
+  Error (*copy_to_device)(void* to, const void* from, std::size_t bytes, Handle stream);
+  Error (*copy_to_host)(void* to, const void* from, std::size_t bytes, Handle stream);
+  Error (*fill)(void* address, int value, std::size_t bytes, Handle stream);
+  Error (*synchronize)(Handle stream);
+  Error (*stream_handle)(Handle context, Handle stream, Handle* handle);
+};
+
+// The library that the program has or that a CUDA toolkit or a wheel of PyPI brings; kUnsupported
+// when there is none, or one that lacks a function.
+struct Loaded {
+  Api api;
+  std::string path;
+};
+Result<Loaded> load_api();
+
+// What the driver itself is asked for, by a thread of ours: a stream that waits for no other.
+struct Driver {
+  std::int32_t (*set_context)(Handle context);
+  std::int32_t (*create_stream)(Handle* stream, std::uint32_t flags);
+  std::int32_t (*exchange_capture_mode)(std::int32_t* mode);
+};
+Result<Driver> load_driver();
+
+}  // namespace pasta::adapters::sanitizer

@@ -1,0 +1,107 @@
+#include "adapters/sanitizer/api.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<sanitizer.h>)
+#include <sanitizer.h>
+#define PASTA_SANITIZER_HEADERS 1
+#endif
+
+#include <cstddef>
+
+namespace pasta::adapters::sanitizer {
+namespace {
+
+TEST(SanitizerApi, WhatIsSaidOfItsHeaders) {
+#ifndef PASTA_SANITIZER_HEADERS
+  GTEST_SKIP() << "the headers of the Compute Sanitizer are not here: scripts/setup gpu";
+#endif
+}
+
+#ifdef PASTA_SANITIZER_HEADERS
+
+#define SAME(ours, field, theirs, named)                           \
+  static_assert(offsetof(ours, field) == offsetof(theirs, named)); \
+  static_assert(sizeof(static_cast<ours*>(nullptr)->field) ==      \
+                sizeof(static_cast<theirs*>(nullptr)->named))
+SAME(ContextData, context, Sanitizer_ResourceContextData, context);
+SAME(ContextData, device, Sanitizer_ResourceContextData, device);
+SAME(StreamData, context, Sanitizer_ResourceStreamData, context);
+SAME(StreamData, stream_handle, Sanitizer_ResourceStreamData, hStream);
+SAME(ModuleData, context, Sanitizer_ResourceModuleData, context);
+SAME(ModuleData, module, Sanitizer_ResourceModuleData, module);
+SAME(ModuleData, cubin_bytes, Sanitizer_ResourceModuleData, cubinSize);
+SAME(ModuleData, cubin, Sanitizer_ResourceModuleData, pCubin);
+SAME(MemoryData, address, Sanitizer_ResourceMemoryData, address);
+SAME(MemoryData, bytes, Sanitizer_ResourceMemoryData, size);
+SAME(MemoryData, context, Sanitizer_ResourceMemoryData, context);
+SAME(MemoryData, device, Sanitizer_ResourceMemoryData, device);
+SAME(MemoryData, stream_handle, Sanitizer_ResourceMemoryData, hStream);
+SAME(MemoryData, pool, Sanitizer_ResourceMemoryData, memoryPool);
+SAME(MemoryData, flags, Sanitizer_ResourceMemoryData, flags);
+SAME(MemoryData, source_device, Sanitizer_ResourceMemoryData, sourceDevice);
+SAME(SynchronizeData, context, Sanitizer_SynchronizeData, context);
+SAME(SynchronizeData, stream_handle, Sanitizer_SynchronizeData, hStream);
+SAME(LaunchData, context, Sanitizer_LaunchData, context);
+SAME(LaunchData, stream_handle, Sanitizer_LaunchData, hStream);
+SAME(LaunchData, module, Sanitizer_LaunchData, module);
+SAME(LaunchData, function, Sanitizer_LaunchData, function);
+SAME(LaunchData, name, Sanitizer_LaunchData, functionName);
+SAME(LaunchData, grid[0], Sanitizer_LaunchData, gridDim_x);
+SAME(LaunchData, grid[2], Sanitizer_LaunchData, gridDim_z);
+SAME(LaunchData, block[0], Sanitizer_LaunchData, blockDim_x);
+SAME(LaunchData, block[2], Sanitizer_LaunchData, blockDim_z);
+SAME(LaunchData, launch, Sanitizer_LaunchData, hLaunch);
+SAME(LaunchData, device, Sanitizer_LaunchData, device);
+SAME(LaunchData, api_stream_handle, Sanitizer_LaunchData, hApiStream);
+SAME(GraphNodeData, graph, Sanitizer_GraphNodeLaunchData, graphExec);
+SAME(GraphNodeData, type, Sanitizer_GraphNodeLaunchData, nodeType);
+SAME(GraphNodeData, launch, Sanitizer_GraphNodeLaunchData, launchData);
+SAME(GraphLaunchData, stream_handle, Sanitizer_GraphLaunchData, hStream);
+static_assert(kKernelNode == CU_GRAPH_NODE_TYPE_KERNEL);
+
+#define VALUE(type, ours, theirs) static_assert(static_cast<int>(type::ours) == theirs)
+VALUE(Domain, kDriver, SANITIZER_CB_DOMAIN_DRIVER_API);
+VALUE(Domain, kRuntime, SANITIZER_CB_DOMAIN_RUNTIME_API);
+VALUE(Domain, kResource, SANITIZER_CB_DOMAIN_RESOURCE);
+VALUE(Domain, kSynchronize, SANITIZER_CB_DOMAIN_SYNCHRONIZE);
+VALUE(Domain, kLaunch, SANITIZER_CB_DOMAIN_LAUNCH);
+VALUE(Domain, kGraphs, SANITIZER_CB_DOMAIN_GRAPHS);
+#define RESOURCE(ours, theirs) VALUE(ResourceCallback, ours, SANITIZER_CBID_RESOURCE_##theirs)
+RESOURCE(kContextCreated, CONTEXT_CREATION_FINISHED);
+RESOURCE(kContextDestroyStarting, CONTEXT_DESTROY_STARTING);
+RESOURCE(kStreamDestroyStarting, STREAM_DESTROY_STARTING);
+RESOURCE(kModuleLoaded, MODULE_LOADED);
+RESOURCE(kModuleUnloadStarting, MODULE_UNLOAD_STARTING);
+RESOURCE(kMemoryAllocated, DEVICE_MEMORY_ALLOC);
+RESOURCE(kMemoryFreed, DEVICE_MEMORY_FREE);
+RESOURCE(kHostAllocated, HOST_MEMORY_ALLOC);
+RESOURCE(kHostFreed, HOST_MEMORY_FREE);
+RESOURCE(kAllocatedAsync, MEMORY_ALLOC_ASYNC);
+RESOURCE(kFreedAsync, MEMORY_FREE_ASYNC);
+RESOURCE(kPoolPointerImported, MEMPOOL_IMPORT_POINTER);
+VALUE(SynchronizeCallback, kStream, SANITIZER_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED);
+VALUE(SynchronizeCallback, kContext, SANITIZER_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED);
+VALUE(LaunchCallback, kBegin, SANITIZER_CBID_LAUNCH_BEGIN);
+VALUE(LaunchCallback, kEnd, SANITIZER_CBID_LAUNCH_END);
+VALUE(GraphCallback, kNodeBegin, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN);
+VALUE(GraphCallback, kLaunchEnd, SANITIZER_CBID_GRAPHS_LAUNCH_END);
+#define INSTRUCTION(ours, theirs) VALUE(Instruction, ours, SANITIZER_INSTRUCTION_##theirs)
+INSTRUCTION(kGlobal, GLOBAL_MEMORY_ACCESS);
+INSTRUCTION(kShared, SHARED_MEMORY_ACCESS);
+INSTRUCTION(kLocal, LOCAL_MEMORY_ACCESS);
+INSTRUCTION(kCopyAsync, MEMCPY_ASYNC);
+INSTRUCTION(kRemoteShared, REMOTE_SHARED_MEMORY_ACCESS);
+INSTRUCTION(kMatrix, MATRIX_MEMORY_ACCESS);
+INSTRUCTION(kAsyncStore, ASYNC_STORE);
+INSTRUCTION(kAsyncReduction, ASYNC_REDUCTION);
+INSTRUCTION(kBulkGlobalToShared, BULK_COPY_GLOBAL_TO_SHARED);
+INSTRUCTION(kBulkSharedToGlobal, BULK_COPY_SHARED_TO_GLOBAL);
+INSTRUCTION(kBulkSharedToShared, BULK_COPY_SHARED_TO_SHARED);
+INSTRUCTION(kBulkReductionToGlobal, BULK_REDUCTION_SHARED_TO_GLOBAL);
+INSTRUCTION(kBulkReductionToShared, BULK_REDUCTION_SHARED_TO_SHARED);
+
+#endif
+
+}  // namespace
+}  // namespace pasta::adapters::sanitizer

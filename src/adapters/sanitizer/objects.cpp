@@ -1,0 +1,70 @@
+#include "adapters/sanitizer/objects.h"
+
+#include <algorithm>
+
+namespace pasta::adapters::sanitizer {
+
+MemoryKind kind_of_flags(std::uint32_t flags) {
+  constexpr std::uint32_t kModule = 0x1, kManaged = 0x2, kPinned = 0x8, kPeer = 0x10;
+  return (flags & kModule) != 0    ? MemoryKind::kModule
+         : (flags & kManaged) != 0 ? MemoryKind::kManaged
+         : (flags & kPinned) != 0  ? MemoryKind::kHost
+         : (flags & kPeer) != 0    ? MemoryKind::kPeer
+                                   : MemoryKind::kDevice;
+}
+
+std::string_view kind_name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kModule:
+      return "variable of a module";
+    case MemoryKind::kManaged:
+      return "managed";
+    case MemoryKind::kHost:
+      return "pinned host memory";
+    case MemoryKind::kPeer:
+      return "of a peer";
+    default:
+      return "";
+  }
+}
+
+void Objects::allocated(std::uint64_t address, std::uint64_t bytes, MemoryKind kind) {
+  if (bytes == 0) return;
+  snapshot_.reset();
+  const std::uint64_t end = address + bytes < address ? ~std::uint64_t{0} : address + bytes;
+  auto first = live_.upper_bound(address);
+  if (first != live_.begin()) {
+    const auto before = std::prev(first);
+    if (address - before->first < before->second.bytes) first = before;
+  }
+  live_.erase(first, live_.lower_bound(end));
+  live_[address] = {bytes, ++allocations_, kind};
+}
+
+void Objects::freed(std::uint64_t address) {
+  if (live_.erase(address) > 0) snapshot_.reset();
+}
+
+std::shared_ptr<const Snapshot> Objects::snapshot() {
+  if (snapshot_) return snapshot_;
+  auto made = std::make_shared<Snapshot>();
+  std::uint64_t least_bytes = 0;
+  if (live_.size() > kMost) {
+    std::vector<std::uint64_t> sizes;
+    for (const auto& [address, object] : live_) sizes.push_back(object.bytes);
+    std::nth_element(sizes.begin(), sizes.begin() + (kMost - 1), sizes.end(), std::greater<>());
+    least_bytes = sizes[kMost - 1];
+  }
+  for (const auto& [address, object] : live_) {
+    if (object.bytes < least_bytes || made->objects.size() == kMost) {
+      ++made->left_out;
+      continue;
+    }
+    made->objects.push_back({address, object.bytes, object.number});
+    made->kinds.push_back(object.kind);
+  }
+  snapshot_ = std::move(made);
+  return snapshot_;
+}
+
+}  // namespace pasta::adapters::sanitizer

@@ -1,0 +1,49 @@
+// The memory of a process that its kernels can reach: what is live, in order of its addresses.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "device/launch.h"
+
+namespace pasta::adapters::sanitizer {
+
+enum class MemoryKind : std::uint8_t { kDevice, kModule, kManaged, kHost, kPeer };
+// Of Sanitizer_ResourceMemoryFlags.
+MemoryKind kind_of_flags(std::uint32_t flags);
+// For people; "" of plain device memory.
+std::string_view kind_name(MemoryKind kind);
+
+// What was live when a kernel was launched.
+struct Snapshot {
+  std::vector<device::MemoryObject> objects;
+  std::vector<MemoryKind> kinds;  // of each
+  std::uint64_t left_out = 0;     // that found no room
+};
+
+class Objects {
+ public:
+  // A table on the device holds at most so many.
+  static constexpr std::size_t kMost = 16384;
+
+  // What lies where another is known to be is in its place.
+  void allocated(std::uint64_t address, std::uint64_t bytes, MemoryKind kind);
+  void freed(std::uint64_t address);
+  // The same as before while nothing has changed. Where there are too many, the largest.
+  std::shared_ptr<const Snapshot> snapshot();
+  [[nodiscard]] std::uint64_t allocations() const { return allocations_; }
+
+ private:
+  struct Object {
+    std::uint64_t bytes, number;
+    MemoryKind kind;
+  };
+  std::map<std::uint64_t, Object> live_;  // by address
+  std::uint64_t allocations_ = 0;
+  std::shared_ptr<const Snapshot> snapshot_;  // none: something has changed
+};
+
+}  // namespace pasta::adapters::sanitizer

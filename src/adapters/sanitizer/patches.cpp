@@ -1,0 +1,93 @@
+#include "adapters/sanitizer/patches.h"
+
+#include <array>
+#include <cstring>
+
+#include "device/access.h"
+#include "device/empty.h"
+#include "device/gpu_patch.h"
+#include "device/layout.h"
+
+namespace pasta::adapters::sanitizer {
+namespace {
+
+using device::Launch;
+using device::Layout;
+
+constexpr std::array kAccessPoints = {
+    Point{Instruction::kGlobal, "global"},
+    Point{Instruction::kShared, "shared"},
+    Point{Instruction::kLocal, "local"},
+    Point{Instruction::kRemoteShared, "shared"},
+    Point{Instruction::kCopyAsync, "copy"},
+    Point{Instruction::kMatrix, "matrix"},
+    Point{Instruction::kAsyncStore, "async_store"},
+    Point{Instruction::kAsyncReduction, "async_reduction"},
+    Point{Instruction::kBulkGlobalToShared, "bulk_to_shared"},
+    Point{Instruction::kBulkSharedToGlobal, "bulk_to_global"},
+    Point{Instruction::kBulkSharedToShared, "bulk_shared"},
+    Point{Instruction::kBulkReductionToGlobal, "bulk_reduce_global"},
+    Point{Instruction::kBulkReductionToShared, "bulk_reduce_shared"},
+};
+
+// So that many launches find room side by side, and little travels back.
+template <class Patch>
+typename Patch::Settings settings() {
+  typename Patch::Settings chosen{};
+  if constexpr (requires { chosen.copies; }) chosen.copies = 8;
+  if constexpr (requires { chosen.sites; }) chosen.sites = 256;
+  if constexpr (requires { chosen.marks.together; }) chosen.marks.together = std::uint64_t{4} << 20;
+  return chosen;
+}
+
+template <class Patch>
+constexpr std::size_t kHeader =
+    (sizeof(device::GpuLaunch<Patch>) + Layout::kAlign - 1) / Layout::kAlign* Layout::kAlign;
+
+template <class Patch>
+Block block(const Launch& launch, std::span<const device::MemoryObject> objects, std::uint64_t code,
+            std::uint64_t address) {
+  // Patches look at objects to lay out their tables; the GPU has them elsewhere.
+  Launch here = launch;
+  here.objects = objects.data();
+  Layout layout(address + kHeader<Patch>);
+  const device::GpuLaunch<Patch> header = {launch, Patch::lay_out(here, settings<Patch>(), layout),
+                                           code};
+  Block made{.bytes = kHeader<Patch> + layout.bytes(),
+             .result_begin = kHeader<Patch>,
+             .result_end = kHeader<Patch> + layout.result_bytes(),
+             .image = std::vector<std::byte>(kHeader<Patch> + layout.image().size())};
+  std::memcpy(made.image.data(), &header, sizeof header);
+  if (!layout.image().empty()) {
+    std::memcpy(made.image.data() + kHeader<Patch>, layout.image().data(), layout.image().size());
+  }
+  return made;
+}
+
+template <class Patch>
+device::PatchResult result(const Launch& launch, std::span<std::byte> bytes,
+                           const device::Names& names) {
+  Layout layout(bytes);
+  const typename Patch::State state = Patch::lay_out(launch, settings<Patch>(), layout);
+  return Patch::result(launch, state, names);
+}
+
+constexpr std::array kPatches = {
+    PatchKind{"access", device::kAccessFormat, block<device::AccessPatch>,
+              result<device::AccessPatch>},
+    PatchKind{"empty", "", block<device::EmptyPatch>, nullptr},
+};
+
+}  // namespace
+
+std::span<const Point> access_points() { return kAccessPoints; }
+std::span<const PatchKind> patches() { return kPatches; }
+
+const PatchKind* find_patch(std::string_view name) {
+  for (const PatchKind& patch : kPatches) {
+    if (patch.name == name) return &patch;
+  }
+  return nullptr;
+}
+
+}  // namespace pasta::adapters::sanitizer

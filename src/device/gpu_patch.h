@@ -1,0 +1,172 @@
+// What Compute Sanitizer calls on a GPU, for each access of a lane: makes a warp of it and hands it
+// to a patch. PASTA_GPU_PATCH(name, Patch) writes the functions pasta_NAME_global and so on.
+#pragma once
+
+#include <cstdint>
+
+#include "device/launch.h"
+#include "device/warp.h"
+#if defined(__CUDACC__)
+#include "device/gpu_warp.h"
+#endif
+
+namespace pasta::device {
+
+// What the functions are given of their launch; none of a launch that is not analysed.
+template <class Patch>
+struct GpuLaunch {
+  Launch launch;
+  typename Patch::State state;
+  std::uint64_t code;  // address of the kernel's code, from which places are counted
+};
+
+#if defined(__CUDACC__)
+
+// Places fit into this many bits, also those before the kernel, as of functions that it calls.
+inline constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << 48) - 1;
+inline constexpr std::uint32_t kBulkBytes = 16;  // what bulk copies count in
+
+enum VendorFlag : std::uint32_t { kReads = 1, kWrites = 2, kPrefetches = 8 };
+
+template <class Patch>
+__device__ void on_access(void* given, std::uint64_t pc, Space space, Access access,
+                          std::uint64_t address, std::uint32_t width, std::uint32_t lanes) {
+  auto& launch = *static_cast<GpuLaunch<Patch>*>(given);
+  const GpuWarp warp(space, access, (pc - launch.code) & kPlaceMask, address, width, lanes);
+  Patch::on_access(launch.state, launch.launch, warp);
+}
+
+template <class Patch>
+__device__ void on_flagged(void* given, std::uint64_t pc, Space space, std::uint64_t address,
+                           std::uint32_t width, std::uint32_t flags) {
+  if (given == nullptr || (flags & kPrefetches) != 0) return;
+  const bool reads = (flags & kReads) != 0, writes = (flags & kWrites) != 0;
+  const Access access = reads == writes ? Access::kAtomic : reads ? Access::kRead : Access::kWrite;
+  on_access<Patch>(given, pc, space, access, address, width, __activemask());
+}
+
+// From one space to another; each lane its own bytes.
+template <class Patch>
+__device__ void on_copy(void* given, std::uint64_t pc, std::uint64_t from, std::uint32_t to,
+                        std::uint32_t bytes) {
+  if (given == nullptr) return;
+  const std::uint32_t lanes = __activemask();
+  // Lanes that only fill with zeros read nothing.
+  const std::uint32_t reading = __ballot_sync(lanes, from != 0);
+  if (from != 0) {
+    on_access<Patch>(given, pc, Space::kGlobal, Access::kRead, from, bytes, reading);
+  }
+  __syncwarp(lanes);
+  on_access<Patch>(given, pc, Space::kShared, Access::kWrite, to, bytes, lanes);
+}
+
+// One access of the whole length, which one lane stands for.
+template <class Patch>
+__device__ void on_bulk(void* given, std::uint64_t pc, Space from_space, std::uint64_t from,
+                        Space to_space, std::uint64_t to, Access access, std::uint32_t blocks) {
+  if (given == nullptr || blocks == 0) return;
+  std::uint32_t before, own;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
+  asm("mov.u32 %0, %%lanemask_eq;" : "=r"(own));
+  if ((__activemask() & before) != 0) return;
+  const std::uint32_t bytes = blocks * kBulkBytes;
+  on_access<Patch>(given, pc, from_space, Access::kRead, from, bytes, own);
+  on_access<Patch>(given, pc, to_space, access, to, bytes, own);
+}
+
+#define PASTA_GPU_ENTRY(name, kind) extern "C" __device__ __noinline__ int pasta_##name##_##kind
+
+#define PASTA_GPU_FLAGGED(name, kind, Patch, space)                                                \
+  PASTA_GPU_ENTRY(name, kind)                                                                      \
+  (void* given, std::uint64_t pc, void* address, std::uint32_t width, std::uint32_t flags,         \
+   const void*) {                                                                                  \
+    ::pasta::device::on_flagged<Patch>(given, pc, space, reinterpret_cast<std::uint64_t>(address), \
+                                       width, flags);                                              \
+    return 0;                                                                                      \
+  }
+
+#define PASTA_GPU_PATCH(name, Patch)                                                               \
+  PASTA_GPU_FLAGGED(name, global, Patch, ::pasta::device::Space::kGlobal)                          \
+  PASTA_GPU_FLAGGED(name, shared, Patch, ::pasta::device::Space::kShared)                          \
+  PASTA_GPU_FLAGGED(name, local, Patch, ::pasta::device::Space::kLocal)                            \
+  PASTA_GPU_ENTRY(name, copy)                                                                      \
+  (void* given, std::uint64_t pc, void* from, std::uint32_t to, std::uint32_t bytes) {             \
+    ::pasta::device::on_copy<Patch>(given, pc, reinterpret_cast<std::uint64_t>(from), to, bytes);  \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, matrix)                                                                    \
+  (void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t width, std::uint32_t flags, \
+   std::uint32_t count, const void*) {                                                             \
+    ::pasta::device::on_matrix<Patch>(given, pc, address, width, flags, count);                    \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, async_store)                                                               \
+  (void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t, void*,                     \
+   std::uint32_t width) {                                                                          \
+    ::pasta::device::on_flagged<Patch>(given, pc, ::pasta::device::Space::kShared, address, width, \
+                                       ::pasta::device::kWrites);                                  \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, async_reduction)                                                           \
+  (void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t, std::uint32_t width) {     \
+    ::pasta::device::on_flagged<Patch>(given, pc, ::pasta::device::Space::kShared, address, width, \
+                                       ::pasta::device::kReads | ::pasta::device::kWrites);        \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, bulk_to_shared)                                                            \
+  (void* given, std::uint64_t pc, std::uint64_t from, std::uint32_t to, std::uint32_t,             \
+   std::uint32_t blocks, std::uint32_t) {                                                          \
+    ::pasta::device::on_bulk<Patch>(given, pc, ::pasta::device::Space::kGlobal, from,              \
+                                    ::pasta::device::Space::kShared, to,                           \
+                                    ::pasta::device::Access::kWrite, blocks & 0xffff);             \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, bulk_to_global)                                                            \
+  (void* given, std::uint64_t pc, std::uint64_t to, std::uint32_t from, std::uint32_t blocks) {    \
+    ::pasta::device::on_bulk<Patch>(given, pc, ::pasta::device::Space::kShared, from,              \
+                                    ::pasta::device::Space::kGlobal, to,                           \
+                                    ::pasta::device::Access::kWrite, blocks);                      \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, bulk_shared)                                                               \
+  (void* given, std::uint64_t pc, std::uint32_t from, std::uint32_t to, std::uint32_t,             \
+   std::uint32_t blocks) {                                                                         \
+    ::pasta::device::on_bulk<Patch>(given, pc, ::pasta::device::Space::kShared, from,              \
+                                    ::pasta::device::Space::kShared, to,                           \
+                                    ::pasta::device::Access::kWrite, blocks);                      \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, bulk_reduce_global)                                                        \
+  (void* given, std::uint64_t pc, std::uint64_t to, std::uint32_t from, std::uint32_t blocks) {    \
+    ::pasta::device::on_bulk<Patch>(given, pc, ::pasta::device::Space::kShared, from,              \
+                                    ::pasta::device::Space::kGlobal, to,                           \
+                                    ::pasta::device::Access::kAtomic, blocks);                     \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, bulk_reduce_shared)                                                        \
+  (void* given, std::uint64_t pc, std::uint32_t from, std::uint32_t to, std::uint32_t,             \
+   std::uint32_t blocks) {                                                                         \
+    ::pasta::device::on_bulk<Patch>(given, pc, ::pasta::device::Space::kShared, from,              \
+                                    ::pasta::device::Space::kShared, to,                           \
+                                    ::pasta::device::Access::kAtomic, blocks);                     \
+    return 0;                                                                                      \
+  }
+
+// Eight lanes give the rows of each matrix; the others' addresses mean nothing.
+template <class Patch>
+__device__ void on_matrix(void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t width,
+                          std::uint32_t flags, std::uint32_t count) {
+  if (given == nullptr) return;
+  constexpr std::uint32_t kRows = 8;
+  const std::uint32_t giving = count >= 4 ? ~std::uint32_t{0} : (1u << kRows * count) - 1;
+  std::uint32_t own;
+  asm("mov.u32 %0, %%lanemask_eq;" : "=r"(own));
+  const std::uint32_t lanes = __activemask() & giving;
+  if ((lanes & own) == 0) return;
+  on_access<Patch>(given, pc, Space::kShared,
+                   (flags & kWrites) != 0 ? Access::kWrite : Access::kRead, address, width, lanes);
+}
+
+#endif
+
+}  // namespace pasta::device

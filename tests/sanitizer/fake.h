@@ -1,0 +1,33 @@
+// How a program drives the fake Compute Sanitizer: what it does to a device that there is not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/warp.h"
+
+struct FakeKernel {
+  const char* name;
+  std::uint32_t grid[3], block[3];
+  const pasta::device::Warp* warps;  // what its warps access
+  std::size_t warp_count;
+};
+
+extern "C" {
+void fake_context(void* context);
+void fake_destroy_context(void* context);
+void fake_module(void* context, void* module, const void* cubin, std::size_t bytes);
+// Of the kinds of Sanitizer_ResourceMemoryFlags.
+void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags);
+void fake_free(std::uint64_t address);
+void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel);
+// A graph of these kernels, once more.
+void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
+                       std::size_t count);
+// Streams hold back what they are given until they are let go on.
+void fake_hold();
+void fake_go_on();
+void fake_synchronize(void* context, void* stream);
+// From now on the device answers with errors.
+void fake_fault();
+}

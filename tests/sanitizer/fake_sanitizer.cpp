@@ -1,0 +1,216 @@
+// A libsanitizer-public.so without a GPU: memory of the device is memory of the host, and a kernel
+// the patch over the warps that a program says it has.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "adapters/sanitizer/api.h"
+#include "device/access.h"
+#include "device/gpu_patch.h"
+#include "fake.h"
+
+namespace {
+
+using namespace pasta::adapters::sanitizer;
+namespace device = pasta::device;
+
+Api::Callback callback = nullptr;
+bool enabled[16] = {};
+bool patched = false;
+std::atomic<bool> faulty{false};
+constexpr int kFault = 999;
+
+std::mutex mutex;
+bool held = false;
+std::vector<std::function<void()>> waiting;  // what all streams hold back, in order
+
+// In the order of one stream; one after the other is as good as side by side.
+void enqueue(std::function<void()> work) {
+  const std::lock_guard lock(mutex);
+  if (held) {
+    waiting.push_back(std::move(work));
+  } else {
+    work();
+  }
+}
+
+void tell(Domain domain, std::uint32_t id, const void* data) {
+  if (callback != nullptr && enabled[static_cast<int>(domain)]) {
+    callback(nullptr, domain, id, data);
+  }
+}
+template <class Id>
+void tell(Domain domain, Id id, const void* data) {
+  tell(domain, static_cast<std::uint32_t>(id), data);
+}
+
+thread_local void* launch_data = nullptr;
+
+void run(void* data, std::vector<device::Warp> warps) {
+  if (data == nullptr || !patched) return;
+  enqueue([data, warps = std::move(warps)] {
+    auto& launch = *static_cast<device::GpuLaunch<device::AccessPatch>*>(data);
+    for (device::Warp warp : warps) {
+      warp.site -= launch.code;
+      device::AccessPatch::on_access(launch.state, launch.launch, warp);
+    }
+  });
+}
+
+constexpr std::uint64_t kCode = 0x7f0000001000;
+
+LaunchData data_of(void* context, void* module, void* stream, const FakeKernel& kernel) {
+  LaunchData data{};
+  data.context = context;
+  data.module = module;
+  data.stream_handle = stream;
+  // One function for each name.
+  data.function = const_cast<char*>(kernel.name);
+  data.name = kernel.name;
+  for (int i = 0; i < 3; ++i) {
+    data.grid[i] = kernel.grid[i];
+    data.block[i] = kernel.block[i];
+  }
+  return data;
+}
+
+std::vector<device::Warp> warps_of(const FakeKernel& kernel) {
+  std::vector<device::Warp> warps(kernel.warps, kernel.warps + kernel.warp_count);
+  for (device::Warp& warp : warps) warp.site += kCode;
+  return warps;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT int sanitizerSubscribe(Handle* subscriber, Api::Callback function, void*) {
+  callback = function;
+  *subscriber = &callback;
+  return 0;
+}
+EXPORT int sanitizerEnableDomain(std::uint32_t enable, Handle, Domain domain) {
+  enabled[static_cast<int>(domain)] = enable != 0;
+  return 0;
+}
+EXPORT int sanitizerGetResultString(int error, const char** text) {
+  *text = error == kFault ? "unknown error" : "refused";
+  return 0;
+}
+EXPORT int sanitizerAddPatchesFromFile(const char*, Handle) { return 0; }
+EXPORT int sanitizerPatchInstructions(Instruction instruction, Handle, const char* function) {
+  const bool global = instruction == Instruction::kGlobal;
+  if (global && std::string(function) != "pasta_access_global") return 1;
+  return 0;
+}
+EXPORT int sanitizerPatchModule(Handle) {
+  patched = true;
+  return 0;
+}
+EXPORT int sanitizerSetLaunchCallbackData(Handle, Handle, Handle, const void* data) {
+  launch_data = const_cast<void*>(data);
+  return 0;
+}
+EXPORT int sanitizerGetFunctionPcAndSize(Handle, const char*, std::uint64_t* pc,
+                                         std::uint64_t* size) {
+  *pc = kCode;
+  *size = 0x800;
+  return 0;
+}
+EXPORT int sanitizerAlloc(Handle, void** address, std::size_t bytes) {
+  *address = std::calloc(1, bytes);
+  return *address == nullptr ? 7 : 0;
+}
+EXPORT int sanitizerMemcpyHostToDeviceAsync(void* to, const void* from, std::size_t bytes, Handle) {
+  if (faulty) return kFault;
+  const auto* first = static_cast<const char*>(from);
+  enqueue([to, copy = std::vector<char>(first, first + bytes)] {
+    std::memcpy(to, copy.data(), copy.size());
+  });
+  return 0;
+}
+EXPORT int sanitizerMemcpyDeviceToHost(void* to, const void* from, std::size_t bytes, Handle) {
+  if (faulty) return kFault;
+  const std::lock_guard lock(mutex);
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+EXPORT int sanitizerMemset(void* address, int value, std::size_t bytes, Handle) {
+  if (faulty) return kFault;
+  const std::lock_guard lock(mutex);
+  std::memset(address, value, bytes);
+  return 0;
+}
+EXPORT int sanitizerStreamSynchronize(Handle) { return faulty ? kFault : 0; }
+EXPORT int sanitizerGetStreamHandle(Handle, Handle stream, Handle* handle) {
+  *handle = stream;
+  return 0;
+}
+
+EXPORT void fake_context(void* context) {
+  const ContextData data{context, 0};
+  tell(Domain::kResource, ResourceCallback::kContextCreated, &data);
+}
+EXPORT void fake_destroy_context(void* context) {
+  const ContextData data{context, 0};
+  tell(Domain::kResource, ResourceCallback::kContextDestroyStarting, &data);
+}
+EXPORT void fake_module(void* context, void* module, const void* cubin, std::size_t bytes) {
+  const ModuleData data{context, module, bytes, static_cast<const char*>(cubin), nullptr};
+  tell(Domain::kResource, ResourceCallback::kModuleLoaded, &data);
+}
+EXPORT void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags) {
+  MemoryData data{};
+  data.address = address;
+  data.bytes = bytes;
+  data.flags = flags;
+  tell(Domain::kResource, ResourceCallback::kMemoryAllocated, &data);
+}
+EXPORT void fake_free(std::uint64_t address) {
+  MemoryData data{};
+  data.address = address;
+  tell(Domain::kResource, ResourceCallback::kMemoryFreed, &data);
+}
+EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel) {
+  const LaunchData data = data_of(context, module, stream, *kernel);
+  tell(Domain::kLaunch, LaunchCallback::kBegin, &data);
+  run(std::exchange(launch_data, nullptr), warps_of(*kernel));
+  tell(Domain::kLaunch, LaunchCallback::kEnd, &data);
+}
+EXPORT void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
+                              std::size_t count) {
+  std::vector<std::pair<void*, std::vector<device::Warp>>> nodes;
+  for (std::size_t i = 0; i < count; ++i) {
+    GraphNodeData node{};
+    node.type = kKernelNode;
+    node.launch = data_of(context, module, nullptr, kernels[i]);
+    node.launch.api_stream_handle = stream;
+    tell(Domain::kGraphs, GraphCallback::kNodeBegin, &node);
+    nodes.emplace_back(std::exchange(launch_data, nullptr), warps_of(kernels[i]));
+  }
+  for (auto& [data, warps] : nodes) run(data, std::move(warps));
+  GraphLaunchData data{};
+  data.context = context;
+  data.stream_handle = stream;
+  tell(Domain::kGraphs, GraphCallback::kLaunchEnd, &data);
+}
+EXPORT void fake_hold() {
+  const std::lock_guard lock(mutex);
+  held = true;
+}
+EXPORT void fake_go_on() {
+  std::vector<std::function<void()>> work;
+  const std::lock_guard lock(mutex);
+  held = false;
+  work.swap(waiting);
+  for (const auto& one : work) one();
+}
+EXPORT void fake_synchronize(void* context, void* stream) {
+  const SynchronizeData data{context, nullptr, stream};
+  tell(Domain::kSynchronize, SynchronizeCallback::kStream, &data);
+}
+EXPORT void fake_fault() { faulty = true; }

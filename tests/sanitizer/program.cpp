@@ -1,0 +1,164 @@
+// Loads what analyses accesses as the driver would, and launches kernels on a device that there is
+// not: program SCENE. See sanitizer_test.py for what is to come of each scene.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fake.h"
+#include "pasta/pasta.h"
+
+namespace {
+
+using pasta::device::Access;
+using pasta::device::Space;
+using pasta::device::Warp;
+
+template <class Function>
+void find(void* library, const char* name, Function& to) {
+  void* const found = dlsym(library, name);
+  if (found == nullptr) std::exit(3);
+  std::memcpy(&to, &found, sizeof to);
+}
+
+#define FUNCTION(name) decltype(&::name) name = nullptr
+struct Fake {
+  FUNCTION(fake_context);
+  FUNCTION(fake_destroy_context);
+  FUNCTION(fake_module);
+  FUNCTION(fake_allocate);
+  FUNCTION(fake_free);
+  FUNCTION(fake_launch);
+  FUNCTION(fake_launch_graph);
+  FUNCTION(fake_hold);
+  FUNCTION(fake_go_on);
+  FUNCTION(fake_synchronize);
+  FUNCTION(fake_fault);
+  explicit Fake(void* library) {
+#define FIND(name) find(library, #name, name)
+    FIND(fake_context);
+    FIND(fake_destroy_context);
+    FIND(fake_module);
+    FIND(fake_allocate);
+    FIND(fake_free);
+    FIND(fake_launch);
+    FIND(fake_launch_graph);
+    FIND(fake_hold);
+    FIND(fake_go_on);
+    FIND(fake_synchronize);
+    FIND(fake_fault);
+  }
+};
+
+// 32 lanes, each `width` bytes, `stride` bytes apart.
+Warp warp(Access access, std::uint64_t site, std::uint64_t address, std::uint32_t width,
+          std::uint32_t stride, Space space = Space::kGlobal) {
+  Warp made;
+  made.space = space;
+  made.access = access;
+  made.site = site;
+  made.width = width;
+  made.active = ~std::uint32_t{0};
+  for (std::uint32_t lane = 0; lane < 32; ++lane) made.address[lane] = address + lane * stride;
+  return made;
+}
+
+constexpr std::uint64_t kIn = 0x7f4000000000, kOut = 0x7f4000100000;
+void* const kContext = reinterpret_cast<void*>(0x10);
+void* const kModule = reinterpret_cast<void*>(0x20);
+
+void* stream(std::uintptr_t number) { return reinterpret_cast<void*>(0x100 + number); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::string scene = argv[1];
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr) return 4;
+  void* const injected = dlopen(path, RTLD_NOW);
+  if (injected == nullptr) return 3;
+  int (*initialize)() = nullptr;
+  find(injected, "InitializeInjection", initialize);
+  if (initialize() != 1) return 5;
+  void* const library = dlopen("libsanitizer-public.so", RTLD_NOW);
+  if (library == nullptr) return 3;
+  const Fake fake(library);
+
+  fake.fake_context(kContext);
+  fake.fake_module(kContext, kModule, "no code", 7);
+  fake.fake_allocate(kIn, 4096, 0);
+  fake.fake_allocate(kOut, 4096, 0x1);
+  const std::vector<Warp> copies = {warp(Access::kRead, 0x40, kIn, 4, 4),
+                                    warp(Access::kWrite, 0x80, kOut, 4, 4)};
+  const std::vector<Warp> strides = {warp(Access::kRead, 0x40, kIn, 4, 64),
+                                     warp(Access::kAtomic, 0x90, kOut, 4, 0),
+                                     warp(Access::kRead, 0xa0, 0, 4, 128, Space::kShared),
+                                     // Its last lane asks for what is behind the object.
+                                     warp(Access::kRead, 0xb0, kIn + 4096 - 31 * 4, 4, 4)};
+  const FakeKernel copy{"_Z4copyPfS_", {1, 1, 1}, {32, 1, 1}, copies.data(), copies.size()};
+  const FakeKernel stride{"stride", {2, 1, 1}, {32, 1, 1}, strides.data(), strides.size()};
+  const auto launch = [&](const FakeKernel& kernel, std::uintptr_t on = 0) {
+    fake.fake_launch(kContext, kModule, stream(on), &kernel);
+  };
+
+  if (scene == "kernels") {
+    launch(copy);
+    launch(copy);
+    launch(stride);
+  } else if (scene == "graph") {
+    const FakeKernel both[] = {copy, stride};
+    for (int i = 0; i < 3; ++i) fake.fake_launch_graph(kContext, kModule, stream(0), both, 2);
+  } else if (scene == "objects") {
+    // What was live when it was launched, whatever becomes of it until the device is there.
+    fake.fake_hold();
+    launch(copy);
+    fake.fake_free(kIn);
+    launch(copy);
+    fake.fake_allocate(kIn, 64, 0x2);
+    launch(copy);
+    fake.fake_go_on();
+  } else if (scene == "threads") {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        for (int k = 0; k < 100; ++k) launch(k % 2 == 0 ? copy : stride, 2 * i + (k & 1));
+        fake.fake_synchronize(kContext, stream(2 * i));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  } else if (scene == "many") {
+    // More than finds room at once.
+    for (int i = 0; i < 2000; ++i) launch(copy);
+  } else if (scene == "fault") {
+    launch(copy);
+    fake.fake_hold();
+    launch(copy);
+    fake.fake_fault();
+    launch(copy);
+  } else if (scene == "context") {
+    launch(copy);
+    fake.fake_destroy_context(kContext);
+    launch(copy);
+  } else if (scene == "steps") {
+    for (int i = 0; i < 6; ++i) {
+      launch(copy);
+      launch(stride);
+      pasta_step();
+    }
+  } else if (scene == "range") {
+    launch(copy);
+    const std::uint64_t range = pasta_begin("inside");
+    launch(stride);
+    pasta_end(range);
+    launch(copy);
+  } else if (scene == "_exit") {
+    launch(copy);
+    _exit(7);
+  }
+  return 0;
+}

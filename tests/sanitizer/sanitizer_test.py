@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""CUDA programs whose accesses are analysed, with a Compute Sanitizer that needs no GPU."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+PASTAPROF = os.environ["PASTAPROF"]
+PROGRAM = os.environ["PASTA_ACCESSES_PROGRAM"]
+FAKE = os.environ["PASTA_FAKE_SANITIZER"]
+
+COPY, STRIDE = "copy(float*, float*)", "stride"
+
+
+class Sanitizer(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_watched(self, scene, code=0, options=(), **variables):
+        # Any file stands for the code of the GPU, which there is none to run.
+        environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, **variables}
+        environment = {name: value for name, value in environment.items() if value is not None}
+        result = subprocess.run([PASTAPROF, "run", "--adapter", "sanitizer", "--tool", "access", "-o", "t.pasta",
+                                 "--format", "json", "--report", "r.json", *options, "--", PROGRAM, scene],
+                                cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.said = result.stderr
+        if not (self.folder / "r.json").exists():
+            return None
+        report = json.loads((self.folder / "r.json").read_text())
+        self.problems = {problem["first"]: problem["count"] for problem in report["trace"]["quality"]["problems"]}
+        return report["reports"][0]
+
+    @staticmethod
+    def rows(report, table):
+        part = next(part for part in report["parts"] if part.get("id") == table)
+        names = [column["name"] for column in part["columns"]]
+        return [dict(zip(names, row)) for row in part["rows"]]
+
+    def launches(self, report):
+        """How many launches of each kernel were analysed, by what they read of the first object."""
+        return {row["kernel"]: row["launches"] for row in self.rows(report, "objects")
+                if row["object"].endswith("buffer 1") or "buffer 1)" in row["object"]}
+
+    def problem(self, words):
+        return [count for text, count in self.problems.items() if words in text]
+
+    def check_objects(self, report, copies, strides):
+        rows = {(row["kernel"], row["object"]): row for row in self.rows(report, "objects")}
+        copy_in = next(row for (kernel, name), row in rows.items() if kernel == COPY and "buffer 1" in name)
+        copy_out = next(row for (kernel, name), row in rows.items() if kernel == COPY and "buffer 2" in name)
+        stride_in = next(row for (kernel, name), row in rows.items() if kernel == STRIDE and "buffer 1" in name)
+        stride_out = next(row for (kernel, name), row in rows.items() if kernel == STRIDE and "buffer 2" in name)
+        unknown = rows[STRIDE, "unknown"]
+        for row, launches, reads, writes, atomics, sectors, touched in (
+                (copy_in, copies, 32, 0, 0, 4, 128), (copy_out, copies, 0, 32, 0, 4, 128),
+                # 32 sectors of the lanes that are 64 bytes apart, and 124 bytes at the end, in 4.
+                (stride_in, strides, 63, 0, 0, 36, 128 + 124 - 4), (stride_out, strides, 0, 0, 32, 1, 4),
+                (unknown, strides, 1, 0, 0, 1, None)):
+            self.assertEqual(row["launches"], launches)
+            self.assertEqual((row["reads"], row["writes"], row["atomics"]),
+                             (launches * reads, launches * writes, launches * atomics))
+            self.assertEqual(row["moved"], launches * 32 * sectors)
+            if touched is not None and row is not stride_in:
+                self.assertEqual(row["touched"], touched)
+        # The lane at 1984 = 31 * 64 and those at 3972 and on touch bytes of their own.
+        self.assertEqual(stride_in["touched"], 128 + 124)
+
+    def test_kernels(self):
+        report = self.run_watched("kernels")
+        self.check_objects(report, 2, 1)
+        shared, = self.rows(report, "shared")
+        self.assertEqual((shared["kernel"], shared["reads"], shared["passes"], shared["conflict_free"]),
+                         (STRIDE, 32, 32, 1))
+        self.assertEqual(self.problems, {})
+
+    def test_nodes_of_graphs(self):
+        self.check_objects(self.run_watched("graph"), 3, 3)
+
+    def test_objects_are_those_at_the_launch(self):
+        report = self.run_watched("objects")
+        reads = {row["object"]: row for row in self.rows(report, "objects") if row["reads"] > 0}
+        self.assertEqual(sum(row["reads"] for row in reads.values()), 96)
+        self.assertEqual(reads.pop("unknown")["reads"], 32 + 16, "freed, and behind one that is smaller")
+        self.assertEqual(sorted(row["reads"] for row in reads.values()), [16, 32])
+        self.assertEqual(sorted(row["size"] for row in reads.values()), [64, 4096])
+
+    def test_threads_and_streams(self):
+        self.check_objects(self.run_watched("threads"), 200, 200)
+        self.assertEqual(self.problems, {})
+
+    def test_more_than_finds_room_at_once(self):
+        self.assertEqual(self.launches(self.run_watched("many")), {COPY: 2000})
+        self.assertEqual(self.problems, {})
+
+    def test_a_fault_loses_what_was_under_way(self):
+        self.run_watched("fault")
+        self.assertTrue(self.problem("the device has failed") or self.problem("not analysed"), self.problems)
+
+    def test_a_context_that_ends(self):
+        self.assertEqual(self.launches(self.run_watched("context")), {COPY: 1})
+        self.assertEqual(self.problem("launches whose accesses were not analysed"), [1])
+
+    def test_policies(self):
+        for policy, launches in (("first:2", {COPY: 2, STRIDE: 2}), ("iterations:1/2", {COPY: 3, STRIDE: 3}),
+                                 ("^copy\\(", {COPY: 6}), ("^_Z4copy", {COPY: 6}), ("all", {COPY: 6, STRIDE: 6})):
+            report = self.run_watched("steps", options=("--force",), PASTA_LAUNCHES=policy)
+            self.assertEqual(self.launches(report), launches, policy)
+            left_out = 12 - sum(launches.values())
+            self.assertEqual(self.problem("launches whose accesses were not analysed"), [left_out] if left_out else [])
+
+    def test_a_policy_that_is_none_is_said(self):
+        self.run_watched("kernels", PASTA_LAUNCHES="first:0")
+        self.assertTrue(self.problem("--launches cannot be"), self.problems)
+
+    def test_only_inside_of_a_range(self):
+        self.assertEqual(self.launches(self.run_watched("range", options=("--capture-range", "inside"))), {STRIDE: 1})
+
+    def test_a_sudden_exit(self):
+        self.assertEqual(self.launches(self.run_watched("_exit", code=7)), {COPY: 1})
+
+    def test_what_cannot_be_is_said_before(self):
+        self.run_watched("kernels", code=125, options=("--adapter", "cupti,sanitizer"))
+        self.assertIn("exclude each other", self.said)
+
+
+if __name__ == "__main__":
+    unittest.main()
