@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -65,9 +66,12 @@ const OptionRow kDurationRow = {"--duration", "PASTA_DURATION", "TIME",
                                 "Collect only for so long: then the trace is written, and the "
                                 "program goes on",
                                 &Settings::duration};
-const OptionRow kCaptureRow = {"--capture-range", "PASTA_CAPTURE_RANGE", "NAME",
-                               "Collect from a process only while it has a range of this name open",
-                               &Settings::capture};
+const OptionRow kCaptureRow = {
+    "--capture-range", "PASTA_CAPTURE_RANGE", "NAME",
+    "Collect from a process only while it has a range of this name open; "
+    "cudaProfilerApi: between cudaProfilerStart and cudaProfilerStop; "
+    "iterations:20-30: in these, as the program marks them, from 0",
+    &Settings::capture};
 const OptionRow kIncludeRow = {"--include", "PASTA_INCLUDE", "REGEX",
                                "Collect only from processes whose command matches this extended "
                                "regular expression",
@@ -84,6 +88,18 @@ const OptionRow kCountersRow = {"--counters", "PASTA_COUNTERS", "NAMES",
                                 "Count these on AMD GPUs during each kernel: SQ_WAVES,GRBM_COUNT; "
                                 "kernels then run one at a time",
                                 &Settings::counters};
+constexpr std::array<std::string_view, 2> kGraphForms = {"nodes", "whole"};
+const OptionRow kCudaGraphsRow = {"--cuda-graphs",
+                                  "PASTA_CUDA_GRAPHS",
+                                  "FORM",
+                                  "Of a launched CUDA graph each kernel (nodes), or one piece of "
+                                  "work that costs less (whole)",
+                                  &Settings::cuda_graphs,
+                                  kGraphForms};
+const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALLS", nullptr,
+                                  "Record all calls of CUDA's driver, also those that its runtime "
+                                  "makes: costs more than it tells",
+                                  &Settings::cuda_driver_calls};
 
 const OptionRow kLiveRow = {"--live", "PASTA_LIVE", nullptr,
                             "Show in the lowest lines of the terminal what is going on",
@@ -194,6 +210,33 @@ Status keep_of(const std::string& text, WatchPlan& plan) {
                                              text));
 }
 
+// What --capture-range names, if it is no range.
+Status capture_of(const std::string& text, RunFolder::Options& folder) {
+  using trace::spool::CaptureBy;
+  folder.capture = text;
+  constexpr std::string_view kIterations = "iterations:";
+  if (text == "cudaProfilerApi") folder.capture_by = CaptureBy::kProfiler;
+  if (!text.starts_with(kIterations)) return {};
+  const std::string_view numbers = std::string_view(text).substr(kIterations.size());
+  const char* const end = numbers.data() + numbers.size();
+  const auto first = std::from_chars(numbers.data(), end, folder.first_iteration);
+  folder.last_iteration = folder.first_iteration;
+  auto last = first;
+  if (first.ec == std::errc{} && first.ptr != end && *first.ptr == '-') {
+    last = std::from_chars(first.ptr + 1, end, folder.last_iteration);
+  }
+  if (last.ec != std::errc{} || last.ptr != end || folder.first_iteration < 0 ||
+      folder.last_iteration < folder.first_iteration) {
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("--capture-range cannot be \"{}\"; give the first iteration and the last, "
+                    "as in iterations:20-30",
+                    text));
+  }
+  folder.capture_by = CaptureBy::kIterations;
+  return {};
+}
+
 Result<WatchPlan> plan_of_watch(const Settings& settings) {
   const trace::JobRank rank = trace::job_rank_of_environment();
   WatchPlan plan;
@@ -209,7 +252,9 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.counters = settings.counters;
   plan.folder.rank = rank.rank;
   plan.folder.world_size = rank.world_size;
-  plan.folder.capture = settings.capture;
+  PASTA_TRY(capture_of(settings.capture, plan.folder));
+  plan.folder.cuda = (settings.cuda_driver_calls ? trace::spool::kCudaDriverCalls : 0) |
+                     (settings.cuda_graphs == "whole" ? trace::spool::kCudaWholeGraphs : 0);
   plan.folder.include = settings.include;
   plan.folder.exclude = settings.exclude;
   if (!base::parse_bytes(settings.spool, plan.folder.limit_bytes)) {
@@ -276,7 +321,7 @@ const Verb kRun = {
     .options = {&kTraceRow,   &kForceRow,   &kAdapterRow, &kToolRow,     &kOptRow,
                 &kPluginRow,  &kReportRow,  &kFormatRow,  &kTopRow,      &kTimeUnitRow,
                 &kWidthRow,   &kSpoolRow,   &kDelayRow,   &kDurationRow, &kCaptureRow,
-                &kIncludeRow, &kExcludeRow, &kKeepRow,    &kCountersRow, &kLiveRow},
+                &kIncludeRow, &kExcludeRow, &kKeepRow,    &kCountersRow, &kCudaGraphsRow, &kCudaDriverRow, &kLiveRow},
     .run = run,
     .runs_program = true};
 

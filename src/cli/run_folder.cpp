@@ -104,6 +104,10 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   options.exclude.copy(run->exclude, sizeof run->exclude - 1);
   options.keep.copy(run->keep, sizeof run->keep - 1);
   run->segment_bytes = options.segment_bytes;
+  run->capture_by = options.capture_by;
+  run->first_iteration = options.first_iteration;
+  run->last_iteration = options.last_iteration;
+  run->cuda = options.cuda;
   gethostname(run->host, sizeof run->host - 1);
   run->magic.store(kRunMagic, std::memory_order_release);
   return folder;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "pasta/result.h"
+#include "trace/spool.h"
 
 namespace pasta::cli {
 
@@ -19,6 +20,9 @@ class RunFolder {
     bool paused = false;
     std::string capture, include, exclude, keep;  // as in trace::spool::RunPage
     std::uint64_t segment_bytes = 0;
+    trace::spool::CaptureBy capture_by{};
+    std::int64_t first_iteration = 0, last_iteration = 0;
+    std::uint32_t cuda = 0;
   };
   // Beside the trace that it is to become: "OUTPUT.run", or the next free name. Errors: kIo; kUsage
   // for a text that is too long.

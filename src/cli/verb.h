@@ -49,6 +49,8 @@ struct Settings {
   std::string spool = "2GiB";  // of run: what its folder may use at most
   std::string delay, duration;
   std::string capture, include, exclude, keep, counters;
+  std::string cuda_graphs = "nodes";
+  bool cuda_driver_calls = false;
   bool strict = false;
   bool force = false;
   bool quiet = false;

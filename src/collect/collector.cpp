@@ -47,7 +47,7 @@ constinit std::atomic<std::uint64_t> g_iterations = 0;
 
 void step() noexcept {
   g_iterations.fetch_add(1, std::memory_order_relaxed);
-  SpoolPush push;
+  SpoolPush push = SpoolPush::even_stopped();
   if (push) push.step();
 }
 

@@ -42,9 +42,19 @@ inline constexpr const char* kFolderVariable = "PASTA_RUN_FOLDER";
 
 inline constexpr std::int64_t kNoHold = std::numeric_limits<std::int64_t>::max();
 
+// What opens the stretches outside of which nothing is collected.
+enum class CaptureBy : std::uint32_t {
+  kRange,       // a range that is called RunPage::capture, if that is a name
+  kProfiler,    // the program, by its vendor's switch of profilers (cudaProfilerStart)
+  kIterations,  // iterations, by their numbers
+};
+
+// RunPage::cuda.
+inline constexpr std::uint32_t kCudaDriverCalls = 1;  // all calls of the driver
+inline constexpr std::uint32_t kCudaWholeGraphs = 2;  // graphs as one piece of work each
+
 // Times in a spool are of CLOCK_MONOTONIC, to within kClockNs where the run's page allows ticks.
 inline constexpr std::int64_t kClockNs = 20'000;
-
 struct RunPage {
   std::atomic<std::uint64_t> magic;  // stored last
   std::uint32_t version;
@@ -76,6 +86,14 @@ struct RunPage {
   std::atomic<std::uint64_t> let_go;
   // 1: nothing is collected now. Away from what is written often, because each push asks.
   alignas(64) std::atomic<std::uint32_t> paused;
+  // What `capture` is: "" or the text as the user gave it, and here what it means.
+  CaptureBy capture_by;
+  std::int64_t first_iteration, last_iteration;  // of kIterations
+  std::uint32_t cuda;                            // sum of kCudaDriverCalls and kCudaWholeGraphs
+  // How often a process began to be collected from because of `capture`, and iterations that were
+  // told of, in all processes.
+  std::atomic<std::uint32_t> captured;
+  std::atomic<std::uint64_t> iterations;
 };
 static_assert(sizeof(RunPage) <= 4096);
 
@@ -118,10 +136,14 @@ struct OpenRange {
   std::uint32_t arguments;
   std::uint32_t stack;
   std::uint16_t domain;
-  std::uint8_t captures;  // 1: it is one of those that RunPage::capture names
+  std::uint8_t captures;  // sum of kCaptures and its kin
   std::uint8_t silent;    // 1: left out, or lost and counted: it is not kept
 };
 inline constexpr std::uint32_t kMaxOpen = 128;
+// OpenRange::captures.
+inline constexpr std::uint8_t kCaptures = 1;       // it is one of those that RunPage::capture names
+inline constexpr std::uint8_t kLastIteration = 2;  // its end ends the iterations that are wanted
+inline constexpr std::uint8_t kOptimizer = 4;      // its end is the end of an iteration
 
 // A range of the process that has not ended, in the page of the thread that began it. Any thread
 // may end it.
@@ -174,6 +196,7 @@ enum class CellKind : std::uint8_t {
   kFact = 0x85,        // FactCell
   kNote = 0x86,        // NoteCell
   kBlob = 0x87,        // as kString; of the kDevice event that is committed with it
+  kOrigin = 0x88,      // OriginCell
 };
 
 // `kind` lies where an event's does.
@@ -241,6 +264,16 @@ struct FactCell {
   CellKind kind;
   std::uint8_t unused2[25];
 };
+// The path at which the program made something that it runs later, such as a node of a graph.
+// Numbers are the process's own, from 1.
+struct OriginCell {
+  std::uint32_t number, frame;
+  std::uint8_t unused[30];
+  CellKind kind;
+  std::uint8_t unused2[25];
+};
+// The scope of device work that has an origin, plus its number; it is added to the launch's path.
+inline constexpr std::uint32_t kScopeOfOrigin = std::uint32_t{1} << 31;
 // The scope of a call that another thread tells of afterwards: what its own thread had open when it
 // began.
 inline constexpr std::uint32_t kScopeByTime = ~std::uint32_t{0};
@@ -251,6 +284,7 @@ static_assert(sizeof(FrameCell) == 64 && offsetof(FrameCell, kind) == offsetof(E
 static_assert(sizeof(LaneCell) == 64 && offsetof(LaneCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(DeviceCell) == 64 && offsetof(DeviceCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(NoteCell) == 64 && offsetof(NoteCell, kind) == offsetof(Event, kind));
+static_assert(sizeof(OriginCell) == 64 && offsetof(OriginCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(FactCell) == 64 && offsetof(FactCell, kind) == offsetof(Event, kind));
 static_assert(sizeof(AttributesCell) == 64 &&
               offsetof(AttributesCell, kind) == offsetof(Event, kind));

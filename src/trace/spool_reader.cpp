@@ -159,6 +159,10 @@ Status SpoolFolder::read_run() {
   run_.keep = text_of(page->keep, sizeof page->keep);
   run_.kept_from_ns = sound(page->kept_from_ns.load());
   run_.let_go = page->let_go.load();
+  run_.capture = text_of(page->capture, sizeof page->capture);
+  run_.capture_by = page->capture_by;
+  run_.captured = page->captured.load();
+  run_.iterations = page->iterations.load();
   run_.over = page->over.load() != 0;
   if (run_.over) {
     run_.end_ns = sound(page->end_ns);

@@ -30,6 +30,12 @@ struct SpoolRun {
   std::string keep;  // of what only the newest part is kept, as the user said; "" = all is kept
   std::int64_t kept_from_ns = 0;
   std::uint64_t let_go = 0;
+  // What opens the stretches outside of which nothing is collected, and how often it did; of
+  // iterations also how many were told of.
+  std::string capture;  // "" = all is collected
+  spool::CaptureBy capture_by{};
+  std::uint32_t captured = 0;
+  std::uint64_t iterations = 0;
 };
 
 // An image that a process ran.

@@ -19,6 +19,7 @@
 #include "trace/append_text.h"
 #include "trace/barrier.h"
 #include "trace/tick_clock.h"
+#include "trace/iteration_name.h"
 
 namespace pasta::trace {
 namespace {
@@ -184,8 +185,8 @@ struct Started {
   std::uint64_t sequence = 0;
   std::uint32_t name_bytes = 0, arguments_bytes = 0, lane_bytes = 0;
   ScopeDomain domain{};
-  bool captures = false;
-  char* large = nullptr;  // where `text` is too small
+  std::uint8_t captures = 0;  // as OpenRange's
+  char* large = nullptr;      // where `text` is too small
   std::size_t large_bytes = 0;
   char text[440] = {};  // name, arguments, and the lane's name
 };
@@ -282,7 +283,9 @@ void tell_change() {
   }
 }
 void begin_capture() {
-  if (g_captures.fetch_add(1, std::memory_order_relaxed) == 0) tell_change();
+  if (g_captures.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  g_run.page->captured.fetch_add(1, std::memory_order_relaxed);
+  tell_change();
 }
 void end_capture() {
   if (g_captures.fetch_sub(1, std::memory_order_relaxed) == 1) tell_change();
@@ -295,8 +298,79 @@ bool may_collect() {
 }
 bool is_captured() { return !g_captured || g_captures.load(std::memory_order_relaxed) > 0; }
 bool captures(std::string_view name) {
-  return g_captured && name == std::string_view(g_run.page->capture);
+  return g_captured && g_run.page->capture_by == CaptureBy::kRange &&
+         name == std::string_view(g_run.page->capture);
 }
+
+// Where something else than a range says when to collect: whether it does now.
+constinit std::atomic<bool> g_switched = false;
+
+void set_capture(bool on) {
+  if (g_switched.exchange(on, std::memory_order_relaxed) == on) return;
+  if (on) {
+    begin_capture();
+  } else {
+    end_capture();
+  }
+}
+
+// What tells of iterations: whichever does first, and nothing else from then on.
+enum class Teller : std::uint64_t { kNobody, kSteps, kOptimizers, kRanges };
+constinit std::atomic<std::uint64_t> g_teller =
+    0;  // a Teller, or the hash of what ranges are called
+constinit std::atomic<std::int64_t> g_iteration = -1;  // the last that was told of
+
+bool collects_iterations() {
+  return g_captured && g_run.page->capture_by == CaptureBy::kIterations;
+}
+
+bool may_tell(std::uint64_t who) {
+  std::uint64_t expected = 0;
+  return g_teller.compare_exchange_strong(expected, who, std::memory_order_relaxed) ||
+         expected == who;
+}
+
+void begin_iteration(std::int64_t number) {
+  g_iteration.store(number, std::memory_order_relaxed);
+  g_run.page->iterations.fetch_add(1, std::memory_order_relaxed);
+  set_capture(number >= g_run.page->first_iteration && number <= g_run.page->last_iteration);
+}
+
+bool is_optimizer_step(std::string_view name) {
+  return name.substr(0, kOptimizerStep.size()) == kOptimizerStep;
+}
+bool may_be_iteration(const Said& said) {
+  return said.domain == ScopeDomain::kAnnotation && names_iteration(said.name);
+}
+
+// Of a range that begins, where iterations are collected: what its end will mean.
+std::uint8_t begin_range(const Said& said) {
+  if (!collects_iterations()) return captures(said.name) ? kCaptures : std::uint8_t{0};
+  if (is_optimizer_step(said.name)) {
+    return may_tell(static_cast<std::uint64_t>(Teller::kOptimizers)) ? kOptimizer : std::uint8_t{0};
+  }
+  if (!may_be_iteration(said)) return 0;
+  const NumberInName number = number_in_name(said.name);
+  const std::string_view stem = said.name.substr(0, number.begin);
+  const std::uint64_t who =
+      hash(stem.data(), stem.size()).a | static_cast<std::uint64_t>(Teller::kRanges);
+  if (!may_tell(who)) return 0;
+  const std::int64_t value =
+      number.value >= 0 ? number.value : g_iteration.load(std::memory_order_relaxed) + 1;
+  begin_iteration(value);
+  return value == g_run.page->last_iteration ? kLastIteration : std::uint8_t{0};
+}
+
+void end_range(std::uint8_t meaning) {
+  if ((meaning & kCaptures) != 0) end_capture();
+  if ((meaning & kLastIteration) != 0) set_capture(false);
+  if ((meaning & kOptimizer) != 0) {
+    // The first iteration has no mark before it.
+    const std::int64_t last = g_iteration.load(std::memory_order_relaxed);
+    begin_iteration(last < 0 ? 1 : last + 1);
+  }
+}
+
 // Ranges of the process. `g_free`: number + 1 of the first that is free, under a count of changes.
 constinit std::atomic<Started*> g_started[kStartedChunks] = {};
 constinit std::atomic<std::uint32_t> g_started_count = 0;
@@ -670,7 +744,7 @@ void close_at(SpoolThread& thread, std::uint32_t at) {
   }
   --thread.open_count;
   show_open(thread, at);
-  if (range.captures != 0) end_capture();
+  end_range(range.captures);
 }
 
 Started* started_of(std::uint32_t number) {
@@ -1126,6 +1200,8 @@ bool join_run(const char* folder, const JobRank& rank) noexcept {
   g_barriers = g_run.page->barriers != 0 && register_for_barriers();
   g_captured = g_run.page->capture[0] != '\0';
   make_process(false);  // without one, losses are counted in the run's page
+  // What comes before the first mark is of the first iteration, or comes before it.
+  if (collects_iterations() && g_run.page->first_iteration == 0) set_capture(true);
   g_joined.store(true, std::memory_order_release);
   return true;
 }
@@ -1160,6 +1236,10 @@ void after_fork() noexcept {
   if (g_run.process != nullptr) munmap(g_run.process, 4096);
   make_process(true);
   g_captures.store(0, std::memory_order_relaxed);
+  // Who told of iterations does so in the parent.
+  g_switched.store(false, std::memory_order_relaxed);
+  g_teller.store(0, std::memory_order_relaxed);
+  g_iteration.store(-1, std::memory_order_relaxed);
   // Ranges of the process are the parent's, which ends them.
   const std::uint32_t count = g_started_count.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -1175,7 +1255,9 @@ void after_fork() noexcept {
     const std::int64_t now = spool_now_ns();
     for (std::uint32_t i = 0; i < own->open_count; ++i) {
       own->open[i].start_ns = now;
-      if (own->open[i].captures != 0) g_captures.fetch_add(1, std::memory_order_relaxed);
+      if ((own->open[i].captures & kCaptures) != 0) {
+        g_captures.fetch_add(1, std::memory_order_relaxed);
+      }
     }
     own->step_start_ns = 0;
     own->steps = 0;
@@ -1216,8 +1298,16 @@ void on_collection_change(void (*changed)() noexcept) noexcept {
   }
 }
 
+void switch_capture(bool on) noexcept {
+  if (in_run() && is_member() && g_run.page->capture_by == CaptureBy::kProfiler) set_capture(on);
+}
+CaptureBy capture_by() noexcept { return in_run() ? g_run.page->capture_by : CaptureBy::kRange; }
+std::uint32_t cuda_options() noexcept { return in_run() ? g_run.page->cuda : 0; }
+
 SpoolPush SpoolPush::opening(std::string_view name) noexcept {
-  return SpoolPush(in_run() && may_collect() && captures(name));
+  return SpoolPush(in_run() && may_collect() &&
+                   (captures(name) ||
+                    (collects_iterations() && (is_optimizer_step(name) || names_iteration(name)))));
 }
 
 bool is_collecting() noexcept { return in_run() && may_collect() && is_captured(); }
@@ -1393,11 +1483,13 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
   // Not that of another thread's range, whatever the program mixes up.
   const std::uint64_t token =
       (std::uint64_t{thread.number} << kTokenBits | ++thread.tokens) & ~kDeep;
-  const bool silent = !may_collect() || !(is_captured() || captures(said.name));
+  const std::uint8_t meaning = may_collect() ? begin_range(said) : std::uint8_t{0};
+  const bool silent = !may_collect() || !(is_captured() || meaning == kCaptures);
   // Once one has been skipped, so are those in it: what a stack skipped are its innermost.
   if (thread.open_count == kMaxOpen || thread.skipped_count > 0) {
     if (!silent) count_dropped(thread_);
     skip(thread, stack);
+    if (meaning == kLastIteration) set_capture(false);
     return token | kDeep;
   }
   const std::uint32_t at = thread.open_count;
@@ -1406,6 +1498,7 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
   range.token = token;
   range.stack = stack;
   range.domain = static_cast<std::uint16_t>(said.domain);
+  range.captures = meaning;
   thread.open_names[at][0] = '\0';
   if (silent) {
     range.silent = 1;
@@ -1415,8 +1508,7 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
     range.frame = intern_frame(thread, range.scope, range.name, said.domain);
     if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
     range.sequence = said.sequence;
-    range.captures = captures(said.name) ? 1 : 0;
-    if (range.captures != 0) begin_capture();
+    if (meaning == kCaptures) begin_capture();
     const std::size_t kept = said.name.size() < 63 ? said.name.size() : 63;
     if (kept > 0) std::memcpy(thread.open_names[at], said.name.data(), kept);
     thread.open_names[at][kept] = '\0';
@@ -1470,6 +1562,8 @@ void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
 }
 
 std::uint64_t SpoolPush::start(const Said& said, std::string_view lane) noexcept {
+  const std::uint8_t meaning = begin_range(said);
+  if (!is_captured() && meaning != kCaptures) return 0;
   std::uint32_t number = 0;
   Started* started = take_started(number);
   if (started == nullptr || !keep_text(*started, said, lane)) {
@@ -1478,8 +1572,8 @@ std::uint64_t SpoolPush::start(const Said& said, std::string_view lane) noexcept
     return 0;
   }
   started->domain = said.domain;
-  started->captures = captures(said.name);
-  if (started->captures) begin_capture();
+  started->captures = meaning;
+  if (meaning == kCaptures) begin_capture();
   started->sequence = said.sequence;
   started->start_ns = now();
   SpoolThread& thread = *thread_;
@@ -1533,7 +1627,7 @@ void SpoolPush::finish(std::uint64_t range) noexcept {
     count_dropped(thread_);
   }
   if (started->shown != nullptr) started->shown->open.store(0, std::memory_order_release);
-  if (started->captures) end_capture();
+  end_range(started->captures);
   free_started(*started, number);
 }
 
@@ -1553,11 +1647,10 @@ void SpoolPush::mark(const Said& said) noexcept {
 
 void SpoolPush::step() noexcept {
   SpoolThread& thread = *thread_;
-  const std::int64_t start_ns = thread.step_start_ns;
   Event event{};
-  if (start_ns != 0) {
+  if (thread.step_start_ns != 0) {
     char name[32];
-    const char* end = append(append(name, "step#"), thread.steps);
+    const char* end = append(append(name, "step#"), thread.steps - 1);
     event.kind = Kind::kScope;
     event.name = string({name, static_cast<std::size_t>(end - name)});
     event.lane = lane();
@@ -1565,13 +1658,28 @@ void SpoolPush::step() noexcept {
     event.detail = static_cast<std::uint16_t>(ScopeDomain::kIteration);
   }
   const std::int64_t now_ns = now();
-  if (start_ns != 0) {
-    event.start_ns = start_ns;
+  if (thread.step_start_ns != 0) {
+    event.start_ns = thread.step_start_ns;
     event.end_ns = now_ns;
     add(event);
-    ++thread.steps;
   }
-  thread.step_start_ns = now_ns;
+  if (may_collect() && collects_iterations() &&
+      may_tell(static_cast<std::uint64_t>(Teller::kSteps))) {
+    begin_iteration(static_cast<std::int64_t>(thread.steps));
+  }
+  thread.step_start_ns = may_collect() && is_captured() ? now_ns : 0;
+  ++thread.steps;
+}
+
+bool SpoolPush::origin(std::uint32_t number) noexcept {
+  OriginCell cell{};
+  cell.kind = CellKind::kOrigin;
+  cell.number = number;
+  cell.frame = scope_of(*thread_);
+  if (cell.frame == 0) return false;
+  if (add_cell(*thread_, cell)) return true;
+  count_dropped(thread_);
+  return false;
 }
 
 void SpoolPush::name_thread(std::uint64_t thread, std::string_view name) noexcept {

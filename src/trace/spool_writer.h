@@ -78,6 +78,13 @@ bool is_collecting() noexcept;
 // paused, which the process finds out by asking. It may be called within a push. At most four.
 void on_collection_change(void (*changed)() noexcept) noexcept;
 
+// The vendor's switch of profilers, which the program has set (cudaProfilerStart,
+// cudaProfilerStop). Does nothing unless the run collects by it.
+void switch_capture(bool on) noexcept;
+// Of the run: see RunPage.
+spool::CaptureBy capture_by() noexcept;
+std::uint32_t cuda_options() noexcept;
+
 // Device work of the process that is under way. What a process leaves under way when it ends is
 // counted as lost.
 //   work_begins()       before the launch, and before the time that hold_work() will be told of it
@@ -151,8 +158,12 @@ class SpoolPush {
   void finish(std::uint64_t range) noexcept;
   // A moment.
   void mark(const Said& said) noexcept;
-  // Ends the iteration that is under way on this thread, and begins the next.
+  // Ends the iteration that is under way on this thread, and begins the next. Iterations are
+  // counted also while collection is stopped.
   void step() noexcept;
+  // The path that is open now is where something was made that `number` stands for: see
+  // spool::OriginCell. False when there is no path, or no room.
+  bool origin(std::uint32_t number) noexcept;
   // What the program calls a thread, by the system's number.
   void name_thread(std::uint64_t thread, std::string_view name) noexcept;
 

@@ -68,6 +68,88 @@ class Cupti(unittest.TestCase):
         lines = self.run_watched("exit", 0, options=("--capture-range", "forward"))
         self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)"])
 
+    @staticmethod
+    def path_of(lines, line):
+        """The call path of an event, as "outer > inner"."""
+        frames = {found.group(1): (found.group(2), found.group(3)) for found in
+                  (re.match(r'frame (F\d+) (?:in=(F\d+) )?"([^"]*)"', line) for line in lines) if found}
+        found = re.search(r"scope=(F\d+)", line)
+        names, at = [], found and found.group(1)
+        while at:
+            at, name = frames[at]
+            names.insert(0, name)
+        return " > ".join(names)
+
+    def test_nodes_of_a_graph_have_the_path_where_they_were_captured(self):
+        lines = self.run_watched("graph", 0)
+        kernels = [line for line in lines if line.startswith("kernel ")]
+        self.assertEqual([self.path_of(lines, line) for line in kernels],
+                         ["replay > capture > first", "replay > capture > first", "replay > capture > second", "replay"])
+        self.assertFalse([line for line in lines if line.startswith("problem")])
+
+    def test_a_graph_as_a_whole(self):
+        lines = self.run_watched("graph", 0, options=("--cuda-graphs", "whole"))
+        self.assertEqual(self.names(lines, "kernel"), ["CUDA graph 5"] * 4)
+        self.assertEqual({self.path_of(lines, line) for line in lines if line.startswith("kernel ")}, {"replay"})
+
+    def test_between_start_and_stop_of_the_profiler(self):
+        lines = self.run_watched("profiled", 0, options=("--capture-range", "cudaProfilerApi"))
+        self.assertEqual(self.names(lines, "kernel"), ["inside"] * 2)
+        self.assertFalse([line for line in lines if line.startswith("problem")])
+        os.remove(self.folder / "t.pasta")
+        lines = self.run_watched("exit", 0, options=("--capture-range", "cudaProfilerApi"))
+        self.assertEqual(self.names(lines, "kernel"), [])
+        self.assertTrue([line for line in lines if "neither cudaProfilerStart nor cuProfilerStart was seen" in line])
+
+    def test_iterations_by_number(self):
+        for how, marks in (("steps", {"step#2", "step#3"}), ("numbers", {"step 2", "step 3"}), ("names", {"train_step"}),
+                           ("optimizers", {"Optimizer.step#SGD.step"})):
+            with self.subTest(how):
+                lines = self.run_watched(f"by {how}", 0, options=("--capture-range", "iterations:2-3"))
+                os.remove(self.folder / "t.pasta")
+                self.assertEqual(len(self.names(lines, "kernel")), 2)
+                self.assertEqual(set(self.names(lines, "scope")), marks)
+                self.assertFalse([line for line in lines if line.startswith("problem")])
+
+    def test_iterations_from_the_beginning_and_none(self):
+        lines = self.run_watched("by optimizers", 0, options=("--capture-range", "iterations:0"))
+        self.assertEqual(len(self.names(lines, "kernel")), 1)
+        os.remove(self.folder / "t.pasta")
+        lines = self.run_watched("by steps", 0, options=("--capture-range", "iterations:20-30"))
+        self.assertTrue([line for line in lines if "iterations were told of, none of these" in line], lines)
+        os.remove(self.folder / "t.pasta")
+        lines = self.run_watched("by nothing", 0, options=("--capture-range", "iterations:20-30"))
+        self.assertTrue([line for line in lines if "nothing marks iterations" in line], lines)
+        self.run_watched("by nothing", 125, options=("--capture-range", "iterations:30-20"))
+        self.assertIn("give the first iteration and the last, as in iterations:20-30", self.said)
+
+    def test_numbers_that_come_round_again(self):
+        lines = self.run_watched("long", 0)
+        calls = [re.search(r"correlation=(\S+)", line).group(1) for line in lines if line.startswith("api ")]
+        kernels = [line for line in lines if line.startswith("kernel ")]
+        self.assertEqual([re.search(r"correlation=(\S+)", line).group(1) for line in kernels], calls)
+        self.assertEqual(len(set(calls)), 10)
+        self.assertTrue(all("flags=linked" in line for line in kernels))
+
+    def test_external_numbers_are_moments_of_the_thread(self):
+        lines = self.run_watched("external", 0)
+        call = next(line for line in lines if line.startswith("api "))
+        mark = next(line for line in lines if line.startswith("scope "))
+        self.assertIn('"external id custom 0"', mark)
+        self.assertIn('{\\"id\\":17}', mark)
+        self.assertEqual(mark.split()[1:4:2], call.split()[1:4:2])
+        self.assertTrue([line for line in lines if line.startswith("problem not_kept count=2")], lines)
+
+    def test_a_profiler_that_finds_cupti_by_itself_takes_over(self):
+        lines = self.run_watched("loaded", 0)
+        self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu"])
+        self.assertTrue([line for line in lines if line.startswith("problem not_recorded") and "own profiler" in line])
+
+    def test_who_has_cupti_first_keeps_it(self):
+        lines = self.run_watched("exit", 0, FAKE_TAKEN="1")
+        self.assertEqual(self.names(lines, "kernel"), [])
+        self.assertTrue([line for line in lines if "another tool in the program has CUPTI already" in line])
+
     def test_what_cupti_refuses_is_said(self):
         lines = self.run_watched("exit", 0, FAKE_REFUSES="1")
         self.assertTrue([line for line in lines if "CUPTI does not record overhead: refused" in line])

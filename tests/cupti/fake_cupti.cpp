@@ -19,6 +19,8 @@ bool system_threads = false;
 std::uint8_t* buffer = nullptr;
 std::size_t size = 0, used = 0;
 std::uint32_t correlation = 0;
+Api::Callback callback = nullptr;
+bool wanted_callbacks[4][512] = {};
 
 std::uint64_t now() {
   timespec at{};
@@ -28,7 +30,18 @@ std::uint64_t now() {
 }
 
 // As large as CUPTI 13's.
-std::size_t size_of(RecordKind kind) { return kind == RecordKind::kRuntime ? 40 : 216; }
+std::size_t size_of(RecordKind kind) {
+  return kind == RecordKind::kRuntime               ? 40
+         : kind == RecordKind::kExternalCorrelation ? 24
+         : kind == RecordKind::kGraphTrace          ? 48
+                                                    : 216;
+}
+
+void flush() {
+  std::uint8_t* full = buffer;
+  buffer = nullptr;
+  if (full != nullptr) complete_buffer(nullptr, 0, full, size, used);
+}
 
 template <class Fields>
 void tell(const Fields& fields) {
@@ -41,6 +54,25 @@ void tell(const Fields& fields) {
   }
   std::memcpy(buffer + used, &fields, sizeof fields);
   used += size_of(fields.kind);
+  if (size - used < 512) flush();
+}
+
+template <class Data>
+void call_back(int domain, std::uint32_t id, const Data& data) {
+  if (callback != nullptr && wanted_callbacks[domain][id]) callback(nullptr, domain, id, &data);
+}
+
+// What is told to it of nodes: pointers to their numbers.
+struct Graph {
+  void *graph, *original_graph, *node, *original_node;
+};
+struct Resource {
+  void *context, *resource;
+  const void* what;
+};
+void tell_node(std::uint32_t id, std::uint64_t node, std::uint64_t original) {
+  const Graph graph{nullptr, nullptr, &node, &original};
+  call_back(3, id, Resource{nullptr, nullptr, &graph});
 }
 
 }  // namespace
@@ -79,9 +111,7 @@ EXPORT int cuptiActivityDisable(RecordKind kind) {
   return 0;
 }
 EXPORT int cuptiActivityFlushAll(std::uint32_t) {
-  std::uint8_t* full = buffer;
-  buffer = nullptr;
-  if (full != nullptr) complete_buffer(nullptr, 0, full, size, used);
+  flush();
   return 0;
 }
 EXPORT int cuptiActivityGetNextRecord(std::uint8_t* from, std::size_t valid, Record** record) {
@@ -102,8 +132,49 @@ EXPORT int cuptiSetThreadIdType(int type) {
   return 0;
 }
 
+EXPORT int cuptiSubscribe(void** subscriber, Api::Callback function, void*) {
+  if (callback != nullptr || std::getenv("FAKE_TAKEN") != nullptr) return 39;
+  callback = function;
+  *subscriber = &callback;
+  return 0;
+}
+EXPORT int cuptiUnsubscribe(void*) {
+  callback = nullptr;
+  std::memset(wanted_callbacks, 0, sizeof wanted_callbacks);
+  return 0;
+}
+EXPORT int cuptiEnableCallback(std::uint32_t enable, void*, int domain, std::uint32_t id) {
+  wanted_callbacks[domain][id] = enable != 0;
+  return 0;
+}
+EXPORT int cuptiGetGraphNodeId(void* node, std::uint64_t* id) {
+  *id = *static_cast<std::uint64_t*>(node);
+  return 0;
+}
+
+// A node of a graph that is being captured, and its copy in the one that will be launched.
+EXPORT void capture(std::uint64_t node) { tell_node(13, node, 0); }
+EXPORT void instantiate(std::uint64_t node, std::uint64_t original) {
+  tell_node(20, node, original);
+}
+// cudaProfilerStart and cudaProfilerStop.
+EXPORT void profiler(bool start) {
+  const std::uint32_t id = start ? 171 : 172;
+  for (std::int32_t site = 0; site < 2; ++site) call_back(2, id, site);
+}
+// The number that the next call has, as after hours.
+EXPORT void set_correlation(std::uint32_t next) { correlation = next - 1; }
+EXPORT void external_id(std::uint64_t number) {
+  ExternalCorrelationRecord external{};
+  external.kind = RecordKind::kExternalCorrelation;
+  external.external_kind = 3;
+  external.external = number;
+  external.correlation = correlation + 1;
+  tell(external);
+}
+
 // The call takes 1 us, the kernel 2 us from its end on.
-EXPORT void launch(const char* name, std::uint32_t thread) {
+EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t node) {
   ApiRecord call{};
   call.kind = RecordKind::kRuntime;
   call.callback = 211;
@@ -114,8 +185,20 @@ EXPORT void launch(const char* name, std::uint32_t thread) {
   last = call.start + 3'000;
   call.end = call.start + 1'000;
   call.thread = system_threads ? thread : 0;
-  call.correlation = ++correlation;
+  if (++correlation == 0) correlation = 1;  // 0 is no number
+  call.correlation = correlation;
   tell(call);
+  if (node != 0 && enabled[static_cast<int>(RecordKind::kGraphTrace)]) {
+    GraphTraceRecord graph{};
+    graph.kind = RecordKind::kGraphTrace;
+    graph.correlation = correlation;
+    graph.start = call.end;
+    graph.end = call.end + 2'000;
+    graph.graph = 5;
+    graph.context = 1;
+    graph.stream = 7;
+    return tell(graph);
+  }
   KernelRecord kernel{};
   kernel.kind = RecordKind::kConcurrentKernel;
   kernel.name = name;
@@ -124,6 +207,8 @@ EXPORT void launch(const char* name, std::uint32_t thread) {
   kernel.context = 1;
   kernel.stream = 7;
   kernel.correlation = correlation;
+  kernel.graph_node = node;
   for (int i = 0; i < 3; ++i) kernel.grid[i] = kernel.block[i] = i + 1;
   tell(kernel);
 }
+EXPORT void launch(const char* name, std::uint32_t thread) { launch_node(name, thread, 0); }

@@ -1,5 +1,5 @@
 /* Loads what watches CUDA as the driver would, and launches kernels on a CUPTI without a GPU:
-   program LAST, which is profiler, exit, _exit or kill. */
+   program LAST, which is profiler, loaded, exit, _exit, kill, or one of the others below. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <signal.h>
@@ -13,6 +13,15 @@
 typedef int (*initialize_function)(void);
 typedef int (*register_function)(void*, void*);
 typedef void (*launch_function)(const char*, unsigned);
+typedef void (*launch_node_function)(const char*, unsigned, uint64_t);
+typedef void (*node_function)(uint64_t);
+typedef void (*copy_function)(uint64_t, uint64_t);
+typedef void (*number_function)(unsigned);
+typedef int (*subscribe_function)(void**, void*, void*);
+
+static void* cupti;
+static launch_function launch;
+static unsigned thread;
 
 static void* find(void* library, const char* name) {
   void* found = dlsym(library, name);
@@ -20,20 +29,113 @@ static void* find(void* library, const char* name) {
   return found;
 }
 
+/* A graph whose nodes were captured inside of ranges, and launched in another. */
+static void run_graph(void) {
+  node_function capture;
+  copy_function instantiate;
+  launch_node_function launch_node;
+  *(void**)&capture = find(cupti, "capture");
+  *(void**)&instantiate = find(cupti, "instantiate");
+  *(void**)&launch_node = find(cupti, "launch_node");
+  const uint64_t whole = pasta_begin("capture");
+  const uint64_t first = pasta_begin("first");
+  capture(0x100000001u);
+  capture(0x100000002u);
+  pasta_end(first);
+  const uint64_t second = pasta_begin("second");
+  capture(0x100000003u);
+  pasta_end(second);
+  pasta_end(whole);
+  capture(0x100000004u);
+  for (uint64_t node = 1; node <= 4; ++node) instantiate(0x200000000u + node, 0x100000000u + node);
+  const uint64_t replay = pasta_begin("replay");
+  for (uint64_t node = 1; node <= 4; ++node) launch_node("node", thread, 0x200000000u + node);
+  pasta_end(replay);
+}
+
+/* Launches in steps: told of by pasta_step(), by ranges with numbers, by ranges without, or by what
+   PyTorch says of its optimizers. */
+static void run_steps(const char* how) {
+  static const char* const names[] = {"step 0", "step 1", "step 2", "step 3", "step 4", "step 5"};
+  for (int i = 0; i < 6; ++i) {
+    uint64_t range = 0;
+    if (strcmp(how, "steps") == 0) pasta_step();
+    if (strcmp(how, "numbers") == 0) range = pasta_begin(names[i]);
+    if (strcmp(how, "names") == 0) range = pasta_begin("train_step");
+    launch("relu", thread);
+    pasta_end(range);
+    if (strcmp(how, "optimizers") == 0) pasta_end(pasta_begin("Optimizer.step#SGD.step"));
+  }
+  if (strcmp(how, "steps") == 0) pasta_step();
+}
+
+/* As a profiler does that loads CUPTI by itself. */
+static int profile(void) {
+  subscribe_function subscribe;
+  register_function take;
+  void* subscriber = NULL;
+  *(void**)&subscribe = find(cupti, "cuptiSubscribe");
+  if (subscribe(&subscriber, find(cupti, "cuptiGetVersion"), NULL) != 0) return 6;
+  *(void**)&take = find(cupti, "cuptiActivityRegisterCallbacks");
+  if (take(NULL, NULL) != 0) return 6;
+  launch("after", thread);
+  /* All else is looked up as ever, and for whoever asks. */
+  if (dlsym(RTLD_NEXT, "pasta_collector_v1") == NULL) return 8;
+  return 0;
+}
+
+/* Only what is between start and stop of the profiler, twice. */
+static void run_profiled(void) {
+  number_function profiler;
+  *(void**)&profiler = find(cupti, "profiler");
+  for (int i = 0; i < 2; ++i) {
+    launch("outside", thread);
+    profiler(1);
+    launch("inside", thread);
+    profiler(0);
+  }
+  launch("outside", thread);
+}
+
+/* As after four thousand million calls. */
+static void run_long(void) {
+  number_function set_correlation;
+  *(void**)&set_correlation = find(cupti, "set_correlation");
+  for (unsigned turn = 0; turn < 2; ++turn) {
+    set_correlation(0x7fffffffu);
+    launch("half", thread);
+    set_correlation(0xfffffffeu);
+    for (int i = 0; i < 4; ++i) launch("turn", thread);
+  }
+}
+
+static void run_external(void) {
+  void (*external_id)(uint64_t);
+  *(void**)&external_id = find(cupti, "external_id");
+  external_id(17);
+  launch("relu", thread);
+  external_id(18);
+  external_id(19);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   initialize_function initialize;
-  launch_function launch;
   const char* library = getenv("CUDA_INJECTION64_PATH");
   if (library == NULL) return 4;
   void* collector = dlopen(library, RTLD_NOW);
   if (collector == NULL) return 3;
   *(void**)&initialize = find(collector, "InitializeInjection");
   if (initialize() != 1) return 5;
-  void* cupti = dlopen("libcupti.so.13", RTLD_NOW);
+  cupti = dlopen("libcupti.so.13", RTLD_NOW);
   if (cupti == NULL) return 5;
   *(void**)&launch = find(cupti, "launch");
-  const unsigned thread = (unsigned)syscall(SYS_gettid);
+  thread = (unsigned)syscall(SYS_gettid);
+  if (strncmp(argv[1], "by ", 3) == 0) return run_steps(argv[1] + 3), 0;
+  if (strcmp(argv[1], "graph") == 0) return run_graph(), 0;
+  if (strcmp(argv[1], "profiled") == 0) return run_profiled(), 0;
+  if (strcmp(argv[1], "long") == 0) return run_long(), 0;
+  if (strcmp(argv[1], "external") == 0) return run_external(), 0;
   const uint64_t step = pasta_begin("step");
   const uint64_t forward = pasta_begin("forward");
   launch("_Z4gemmPfi", thread);
@@ -47,6 +149,7 @@ int main(int argc, char** argv) {
     if (take(NULL, NULL) != 0) return 6;
     launch("after", thread);
   }
+  if (strcmp(argv[1], "loaded") == 0) return profile();
   if (strcmp(argv[1], "_exit") == 0) _exit(7);
   if (strcmp(argv[1], "kill") == 0) raise(SIGKILL);
   return 0;

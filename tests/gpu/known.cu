@@ -3,6 +3,7 @@
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,10 @@
 #include <vector>
 
 #include "pasta/pasta.h"
+
+// Of cuda_profiler_api.h, which the packages of the toolkit leave out.
+extern "C" cudaError_t CUDARTAPI cudaProfilerStart();
+extern "C" cudaError_t CUDARTAPI cudaProfilerStop();
 
 namespace {
 
@@ -340,6 +345,96 @@ int storm(int rounds) {
     CHECK(cudaDeviceSynchronize());
     if (k > 0) std::printf("%.4f\n", (seconds() - begin) * 100);
   }
+  std::fprintf(stderr, "end_ns %lld\n", now_ns());
+  return 0;
+}
+
+// A graph that was captured inside of ranges: two kernels in "first" and one in "second"; launched
+// `count` times in a range of its own.
+int scoped_graph(int count) {
+  cudaStream_t stream;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  cudaGraph_t made;
+  {
+    const pasta::annotate capture("capture");
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    {
+      const pasta::annotate first("first");
+      for (int i = 0; i < 2; ++i) spin<<<1, 1, 0, stream>>>(1000);
+    }
+    {
+      const pasta::annotate second("second");
+      spin<<<1, 1, 0, stream>>>(1000);
+    }
+    CHECK(cudaStreamEndCapture(stream, &made));
+  }
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphInstantiate(&exec, made, 0));
+  {
+    const pasta::annotate replay("replay");
+    for (int i = 0; i < count; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  }
+  CHECK(cudaStreamSynchronize(stream));
+  return 0;
+}
+
+// Kernels between start and stop of the profiler, and others before and after.
+int profiled(int count, bool by_driver) {
+  CUresult (*start)() = nullptr;
+  CUresult (*stop)() = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  CHECK(cudaGetDriverEntryPointByVersion("cuProfilerStart", reinterpret_cast<void**>(&start), 12000,
+                                         cudaEnableDefault, &found));
+  CHECK(cudaGetDriverEntryPointByVersion("cuProfilerStop", reinterpret_cast<void**>(&stop), 12000,
+                                         cudaEnableDefault, &found));
+  const auto others = [&] {
+    for (int i = 0; i < count; ++i) empty<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+  };
+  others();
+  if (by_driver ? start() != CUDA_SUCCESS : cudaProfilerStart() != cudaSuccess) return 6;
+  for (int i = 0; i < count; ++i) spin<<<1, 1>>>(1000);
+  CHECK(cudaDeviceSynchronize());
+  if (by_driver ? stop() != CUDA_SUCCESS : cudaProfilerStop() != cudaSuccess) return 6;
+  others();
+  return 0;
+}
+
+// Steps that are told of, ten kernels in each: "spin" in the third ten of them, else "empty".
+int steps(int count) {
+  for (int i = 0; i < count; ++i) {
+    pasta_step();
+    for (int k = 0; k < 10; ++k) {
+      if (i / 10 == 2) {
+        spin<<<1, 1>>>(1000);
+      } else {
+        empty<<<1, 32>>>();
+      }
+    }
+    CHECK(cudaDeviceSynchronize());
+  }
+  pasta_step();
+  return 0;
+}
+
+// Launches that the program itself gives numbers to, by the CUPTI that is there.
+int external(int count) {
+  CHECK(cudaFree(nullptr));
+  void* library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return 7;
+  using Push = int (*)(int, unsigned long long);
+  using Pop = int (*)(int, unsigned long long*);
+  const auto push = reinterpret_cast<Push>(dlsym(library, "cuptiActivityPushExternalCorrelationId"));
+  const auto pop = reinterpret_cast<Pop>(dlsym(library, "cuptiActivityPopExternalCorrelationId"));
+  if (push == nullptr || pop == nullptr) return 7;
+  constexpr int kCustom0 = 3;
+  for (int i = 0; i < count; ++i) {
+    if (push(kCustom0, 1000ull + static_cast<unsigned>(i)) != 0) return 8;
+    empty<<<1, 32>>>();
+    unsigned long long last = 0;
+    if (pop(kCustom0, &last) != 0) return 8;
+  }
+  CHECK(cudaDeviceSynchronize());
   return 0;
 }
 
@@ -361,6 +456,11 @@ int main(int argc, char** argv) {
   if (mode == "driver") return driver(first);
   if (mode == "ranges") return ranges(first);
   if (mode == "storm") return storm(first);
+  if (mode == "scoped_graph") return scoped_graph(first);
+  if (mode == "profiler_api") return profiled(first, false);
+  if (mode == "profiler_driver") return profiled(first, true);
+  if (mode == "steps") return steps(first);
+  if (mode == "external") return external(first);
   std::fprintf(stderr, "known: no mode \"%s\"\n", mode.c_str());
   return 2;
 }

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Eager PyTorch steps of real models, timed one by one: workload.py STEPS MODEL... [--profiler cuda|full]
+"""Eager PyTorch steps of real models, timed one by one: workload.py STEPS MODEL... [--profiler NAME]
 
 Prints one JSON object a model: the times of its steps in ms, and under a profiler of PyTorch how many
-kernels it saw in these steps and how long they took."""
+kernels it saw in these steps and how long they took. With --serve it makes all models, says that it is
+ready, and then does STEPS steps of a model for each line of its input that names one."""
 import argparse
+import contextlib
 import json
+import sys
 import time
 
 import torch
 
 MODELS = ("resnet50-train", "gpt2-train", "bert-train", "gpt2-infer")
 WARM_UP = 5
+AGAIN = 2  # steps before those that are timed, when another process had the GPU in between
 
 
 def make(name):
@@ -57,35 +61,63 @@ def kernels_of(profile):
     return kernels
 
 
+def profiler_of(name):
+    """A context in which the rival of this name watches; of Kineto its profile."""
+    if name == "nvtx":
+        return torch.autograd.profiler.emit_nvtx()
+    if name not in ("cuda", "full"):
+        return contextlib.nullcontext()
+    from torch.profiler import ProfilerActivity as Activity
+    return torch.profiler.profile(activities=[Activity.CUDA] + ([Activity.CPU] if name == "full" else []))
+
+
+def timed(step, steps):
+    times = []
+    begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    for _ in range(steps):
+        begin = time.perf_counter()
+        step()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return {"begin_ns": begin_ns, "end_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC), "ms": times}
+
+
+def serve(arguments):
+    made = {name: make(name) for name in arguments.models}
+    for step in made.values():
+        for _ in range(WARM_UP):
+            step()
+    if arguments.profiler == "proton":
+        import triton.profiler as proton
+        proton.start("/tmp/proton", context="shadow")
+    print(json.dumps({"ready": list(made)}), flush=True)
+    for line in sys.stdin:
+        step = made[line.strip()]
+        with profiler_of(arguments.profiler):
+            for _ in range(AGAIN):
+                step()
+            result = timed(step, arguments.steps)
+        print(json.dumps({"model": line.strip(), **result}), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("steps", type=int)
     parser.add_argument("models", nargs="+", choices=MODELS)
-    parser.add_argument("--profiler", choices=("cuda", "full"))
+    parser.add_argument("--profiler", choices=("cuda", "full", "nvtx", "proton"))
+    parser.add_argument("--serve", action="store_true")
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = True
+    if arguments.serve:
+        return serve(arguments)
     for name in arguments.models:
         step = make(name)
         for _ in range(WARM_UP):
             step()
-        profile = None
-        if arguments.profiler:
-            from torch.profiler import ProfilerActivity as Activity
-            wanted = [Activity.CUDA] + ([Activity.CPU] if arguments.profiler == "full" else [])
-            profile = torch.profiler.profile(activities=wanted)
-            profile.__enter__()
-        times = []
-        begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-        for _ in range(arguments.steps):
-            begin = time.perf_counter()
-            step()
-            times.append((time.perf_counter() - begin) * 1e3)
-        result = {"model": name, "begin_ns": begin_ns, "end_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC),
-                  "ms": times}
-        if profile:
-            profile.__exit__(None, None, None)
+        with profiler_of(arguments.profiler) as profile:
+            result = timed(step, arguments.steps)
+        if profile and arguments.profiler in ("cuda", "full"):
             result["kernels"] = kernels_of(profile)
-        print(json.dumps(result), flush=True)
+        print(json.dumps({"model": name, **result}), flush=True)
         del step
         torch.cuda.empty_cache()
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/decode.h"
+#include "trace/append_text.h"
 #include "trace/spool_writer.h"
 
 namespace pasta::adapters::cupti {
@@ -38,11 +40,12 @@ constexpr std::int64_t kLookNs = 50'000'000;
 // Two readings of the same clock pair agree better than this.
 constexpr std::int64_t kClockToleranceNs = 1'000;
 
-constexpr RecordKind kKinds[] = {RecordKind::kContext,  RecordKind::kConcurrentKernel,
-                                 RecordKind::kMemcpy,   RecordKind::kPeerCopy,
-                                 RecordKind::kMemset,   RecordKind::kSynchronization,
-                                 RecordKind::kMemory,   RecordKind::kMemoryPool,
-                                 RecordKind::kOverhead, RecordKind::kRuntime,
+constexpr RecordKind kKinds[] = {RecordKind::kContext,    RecordKind::kConcurrentKernel,
+                                 RecordKind::kMemcpy,     RecordKind::kPeerCopy,
+                                 RecordKind::kMemset,     RecordKind::kSynchronization,
+                                 RecordKind::kMemory,     RecordKind::kMemoryPool,
+                                 RecordKind::kOverhead,   RecordKind::kExternalCorrelation,
+                                 RecordKind::kGraphTrace, RecordKind::kRuntime,
                                  RecordKind::kDriver};
 constexpr const char* kKindNames[] = {"contexts",
                                       "kernels",
@@ -53,6 +56,8 @@ constexpr const char* kKindNames[] = {"contexts",
                                       "allocations",
                                       "memory pools",
                                       "overhead",
+                                      "external correlation",
+                                      "whole graphs",
                                       "calls of the runtime",
                                       "calls of the driver"};
 
@@ -90,7 +95,12 @@ constexpr std::string_view kQueries[] = {"cudaGetDevice",
 // Of the driver only what starts work: programs that use it without the runtime.
 constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
 
-enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2 };
+enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource = 3 };
+// Callbacks that are asked for. None is of a call that comes often.
+constexpr std::uint32_t kProfilerStart[] = {308, 171}, kProfilerStop[] = {309, 172};
+constexpr std::uint32_t kGraphNodeCreated = 13, kGraphNodeCloned = 20;
+// CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+constexpr Api::Result kTaken = 39;
 constexpr std::uint32_t kMostCallbacks = 2048;
 
 struct Buffer {
@@ -144,6 +154,56 @@ struct AttributesKey {
   std::uint32_t words[10];
 };
 
+// Where nodes of graphs were made: from CUPTI's number of a node to one of an origin in the spool.
+// A node of an executable graph is a copy of one that was captured, and has its origin. Threads of
+// the program write, one at a time; ours reads.
+class Nodes {
+ public:
+  // 0: none is known.
+  [[nodiscard]] std::uint32_t find(std::uint64_t node) const {
+    const Slot* slots = slots_.load(std::memory_order_acquire);
+    if (slots == nullptr || node == 0) return 0;
+    for (std::uint32_t at = home(node);; at = (at + 1) % kSlots) {
+      const std::uint64_t key = slots[at].node.load(std::memory_order_acquire);
+      if (key == node) return slots[at].origin.load(std::memory_order_relaxed);
+      if (key == 0) return 0;
+    }
+  }
+  // False when there is no room.
+  bool add(std::uint64_t node, std::uint32_t origin) {
+    Slot* slots = slots_.load(std::memory_order_relaxed);
+    if (slots == nullptr) {
+      void* mapped = mmap(nullptr, sizeof(Slot) * kSlots, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (mapped == MAP_FAILED) return false;
+      slots = static_cast<Slot*>(mapped);
+      slots_.store(slots, std::memory_order_release);
+    }
+    for (std::uint32_t at = home(node);; at = (at + 1) % kSlots) {
+      const std::uint64_t key = slots[at].node.load(std::memory_order_relaxed);
+      if (key != 0 && key != node) continue;
+      if (key == 0 && used_ == kSlots / 4 * 3) return false;
+      slots[at].origin.store(origin, std::memory_order_relaxed);
+      if (key == 0) ++used_;
+      slots[at].node.store(node, std::memory_order_release);
+      return true;
+    }
+  }
+
+ private:
+  struct Slot {
+    std::atomic<std::uint64_t> node;
+    std::atomic<std::uint32_t> origin;
+    std::uint32_t padding;
+  };
+  static constexpr std::uint32_t kSlots = 1u << 20;
+  static std::uint32_t home(std::uint64_t node) {
+    return static_cast<std::uint32_t>(node * 0x9e3779b97f4a7c15u >> 44);
+  }
+  std::atomic<Slot*> slots_ = nullptr;
+  std::uint32_t used_ = 0;
+};
+
 struct State {
   Api api{};
   pid_t process = 0;
@@ -155,6 +215,14 @@ struct State {
     std::uint32_t count;
   };
   Calls queries = {}, driver_launches = {};
+
+  Api::Subscriber subscriber = nullptr;
+  pthread_mutex_t creating = PTHREAD_MUTEX_INITIALIZER;  // of nodes
+  Nodes nodes;
+  std::uint32_t origins = 0;
+  // The last origin that was told of: nodes come in rows.
+  std::uint32_t last_origin = 0, last_file = 0, last_frame = 0;
+  std::atomic<std::uint64_t> nodes_without_room = 0;
 
   Buffer buffers[kMostBuffers];
   std::atomic<std::uint64_t> free_buffers[kMostBuffers / kBitsOfWord] = {};  // a bit each
@@ -175,6 +243,14 @@ struct State {
   std::int64_t clock_offset_ns = 0;  // CLOCK_MONOTONIC - CUPTI's
   std::uint64_t last_correlation = 0;
   std::uint64_t unknown = 0, invalid = 0, untimed = 0, refused_told = 0;
+  // Numbers of the program whose call has not come yet.
+  struct External {
+    std::uint64_t correlation;  // 0: none
+    std::uint64_t number;
+    const char* name;
+  } externals[64] = {};
+  std::uint32_t next_external = 0;
+  std::uint64_t externals_alone = 0;
   // Numbers of one file of the spool.
   std::uint32_t file = 0;
   Cache<NameKey, StringId, 2048> names;
@@ -414,6 +490,33 @@ void shift(Event& event) {
   event.end_ns += g.clock_offset_ns;
 }
 
+// CUPTI tells of the program's number first, and then of the call that it was open around.
+void keep_external(const Decoded& told) {
+  State::External& to = g.externals[g.next_external++ % std::size(g.externals)];
+  if (to.correlation != 0) ++g.externals_alone;
+  to = {told.event.correlation, told.external, told.text};
+}
+
+// As a moment of the thread when it made the call, with its correlation.
+void add_external(SpoolPush& push, const Event& call, std::uint64_t low) {
+  for (State::External& external : g.externals) {
+    if (external.correlation != low || low == 0) continue;
+    char arguments[48];
+    trace::append(trace::append(trace::append(arguments, R"({"id":)"), external.number), "}");
+    Event event{};
+    event.kind = Kind::kScope;
+    event.flags = kInstant;
+    event.detail = static_cast<std::uint16_t>(ScopeDomain::kAnnotation);
+    event.name = push.string(external.name);
+    event.range.arguments = push.string(arguments);
+    event.lane = call.lane;
+    event.correlation = call.correlation;
+    event.start_ns = event.end_ns = call.start_ns;
+    push.add(event);
+    external.correlation = 0;
+  }
+}
+
 void add_event(SpoolPush& push, Decoded& told) {
   Event& event = told.event;
   if (event.untimed()) {
@@ -422,7 +525,8 @@ void add_event(SpoolPush& push, Decoded& told) {
     push.lost(1);
     return;
   }
-  event.correlation = whole_correlation(event.correlation);
+  const std::uint64_t low = event.correlation;
+  event.correlation = whole_correlation(low);
   event.lane = lane_of(push, told.place);
   if (told.text != nullptr) {
     event.name = name_of(push, told.text);
@@ -465,8 +569,14 @@ void add_event(SpoolPush& push, Decoded& told) {
     default:
       break;
   }
+  if (kDeviceWork.has(event.kind)) {
+    if (const std::uint32_t origin = g.nodes.find(told.graph_node); origin != 0) {
+      event.scope = {trace::spool::kScopeOfOrigin + origin};
+    }
+  }
   shift(event);
   push.add(event);
+  if (event.kind == Kind::kApi) add_external(push, event, low);
 }
 
 void add_counters(SpoolPush& push, const Decoded& told) {
@@ -529,6 +639,9 @@ void take_records(SpoolPush& push, Buffer& buffer) {
       case Told::kContext:
         learn_context(told.place.context, told.place.device);
         break;
+      case Told::kExternal:
+        keep_external(told);
+        break;
       case Told::kNothing:
         break;
       case Told::kUnknown:
@@ -587,7 +700,19 @@ void tell_losses() {
         Reason::kCollectorWarning, g.untimed,
         "CUPTI could no longer tell the times of device work, as after a fault of the device");
   }
-  g.unknown = g.invalid = g.untimed = 0;
+  for (State::External& external : g.externals) {
+    if (external.correlation != 0) ++g.externals_alone;
+    external.correlation = 0;
+  }
+  if (g.externals_alone > 0) {
+    push.note(Reason::kNotKept, g.externals_alone,
+              "external ids of CUPTI of calls that are not recorded");
+  }
+  if (const std::uint64_t nodes = g.nodes_without_room.exchange(0); nodes > 0) {
+    push.note(Reason::kCollectorWarning, nodes,
+              "nodes of CUDA graphs of which is not kept where they were made");
+  }
+  g.unknown = g.invalid = g.untimed = g.externals_alone = 0;
   const std::uint64_t refused = g.refused.load(std::memory_order_relaxed);
   if (refused > g.refused_told) {
     push.note(Reason::kCollectorWarning, refused - g.refused_told,
@@ -697,12 +822,13 @@ void find_calls(CallbackDomain domain, const std::string_view (&beginnings)[n], 
   }
 }
 
-bool asked_for_driver() {
-  const char* asked = std::getenv("PASTA_CUDA_DRIVER_CALLS");
-  return asked != nullptr && *asked == '1';
-}
+bool asked_for(std::uint32_t option) { return (trace::cuda_options() & option) != 0; }
 
-bool is_wanted(RecordKind kind) { return kind != RecordKind::kDriver || asked_for_driver(); }
+bool is_wanted(RecordKind kind) {
+  if (kind == RecordKind::kDriver) return asked_for(trace::spool::kCudaDriverCalls);
+  if (kind == RecordKind::kGraphTrace) return asked_for(trace::spool::kCudaWholeGraphs);
+  return true;
+}
 
 void switch_calls(const State::Calls& calls, Api::Result (*set)(std::uint32_t, std::uint8_t),
                   std::uint8_t value) {
@@ -737,12 +863,92 @@ void follow_collection() noexcept {
         g.api.disable(kind);
       }
     }
-    if (!asked_for_driver()) {
+    if (!asked_for(trace::spool::kCudaDriverCalls)) {
       switch_calls(g.driver_launches, g.api.enable_driver_api, wanted ? 1 : 0);
     }
     g.recording.store(wanted, std::memory_order_release);
   }
   pthread_mutex_unlock(&g.switching);
+}
+
+// --- callbacks, from the program's threads
+
+// Leading fields of CUpti_CallbackData, CUpti_ResourceData and CUpti_GraphData.
+struct CallData {
+  std::int32_t site;  // 0: entering
+};
+struct ResourceData {
+  void *context, *resource;
+  const void* what;
+};
+struct GraphData {
+  void *graph, *original_graph, *node, *original_node;
+};
+
+void add_node(const GraphData& data) {
+  std::uint64_t node = 0;
+  if (data.node == nullptr || g.api.graph_node_id(data.node, &node) != 0) return;
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push || !push.scope()) return;
+  pthread_mutex_lock(&g.creating);
+  std::uint32_t origin = g.last_origin;
+  if (origin == 0 || push.file() != g.last_file || push.scope().value != g.last_frame) {
+    origin = push.origin(g.origins + 1) ? ++g.origins : 0;
+    g.last_origin = origin;
+    g.last_file = push.file();
+    g.last_frame = push.scope().value;
+  }
+  if (origin != 0 && !g.nodes.add(node, origin)) g.nodes_without_room.fetch_add(1);
+  pthread_mutex_unlock(&g.creating);
+}
+
+void copy_node(const GraphData& data) {
+  std::uint64_t node = 0, original = 0;
+  if (data.node == nullptr || data.original_node == nullptr ||
+      g.api.graph_node_id(data.node, &node) != 0 ||
+      g.api.graph_node_id(data.original_node, &original) != 0) {
+    return;
+  }
+  pthread_mutex_lock(&g.creating);
+  if (const std::uint32_t origin = g.nodes.find(original); origin != 0) {
+    if (!g.nodes.add(node, origin)) g.nodes_without_room.fetch_add(1);
+  }
+  pthread_mutex_unlock(&g.creating);
+}
+
+void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void* data) noexcept {
+  const int kept = errno;
+  if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
+    const auto* graph = static_cast<const GraphData*>(static_cast<const ResourceData*>(data)->what);
+    if (graph != nullptr && callback == kGraphNodeCreated) add_node(*graph);
+    if (graph != nullptr && callback == kGraphNodeCloned) copy_node(*graph);
+  } else {
+    // The calls themselves are not part of it.
+    const bool entering = static_cast<const CallData*>(data)->site == 0;
+    for (const std::uint32_t start : kProfilerStart) {
+      if (callback == start && !entering) trace::switch_capture(true);
+    }
+    for (const std::uint32_t stop : kProfilerStop) {
+      if (callback == stop && entering) trace::switch_capture(false);
+    }
+  }
+  errno = kept;
+}
+
+void enable_callbacks() {
+  const auto want = [](CallbackDomain domain, std::uint32_t callback) {
+    g.api.enable_callback(1, g.subscriber, static_cast<std::int32_t>(domain), callback);
+  };
+  if (trace::capture_by() == trace::spool::CaptureBy::kProfiler) {
+    for (const auto* of : {kProfilerStart, kProfilerStop}) {
+      want(CallbackDomain::kDriver, of[0]);
+      want(CallbackDomain::kRuntime, of[1]);
+    }
+  }
+  if (g.api.graph_node_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs)) {
+    want(CallbackDomain::kResource, kGraphNodeCreated);
+    want(CallbackDomain::kResource, kGraphNodeCloned);
+  }
 }
 
 bool set_up() {
@@ -765,7 +971,8 @@ bool set_up() {
     if (result != 0) note_result(kKindNames[i], result);
     any = any || result == 0;
   }
-  if (!asked_for_driver()) switch_calls(g.driver_launches, g.api.enable_driver_api, 1);
+  if (!asked_for(trace::spool::kCudaDriverCalls))
+    switch_calls(g.driver_launches, g.api.enable_driver_api, 1);
   g.recording.store(true, std::memory_order_release);
   return any;
 }
@@ -787,6 +994,11 @@ bool start_thread() {
   while (sem_wait(&g.ready) != 0) {
   }
   return true;
+}
+
+void unsubscribe() {
+  if (g.subscriber != nullptr) g.api.unsubscribe(g.subscriber);
+  g.subscriber = nullptr;
 }
 
 bool is_ours() { return g.active.load(std::memory_order_acquire) && g.process == getpid(); }
@@ -814,6 +1026,16 @@ void start() noexcept {
     if (push) push.fact("cupti_version", {digits + at, sizeof digits - at});
     if (push) push.fact("cupti_library", where);
   }
+  // CUPTI has room for one, and who was there first keeps it.
+  if (const Api::Result result = g.api.subscribe(&g.subscriber, on_callback, nullptr);
+      result == kTaken) {
+    note(Reason::kNotRecorded,
+         "CUDA is not watched: another tool in the program has CUPTI already");
+    return;
+  } else if (result != 0) {
+    g.subscriber = nullptr;
+    note_result("graphs' origins and the switch of profilers", result);
+  }
   add_buffers();
   if (g.buffer_count.load() == 0) {
     note(Reason::kNotRecorded, "CUDA is not watched: the spool has no room for its records");
@@ -823,7 +1045,11 @@ void start() noexcept {
     note(Reason::kNotRecorded, "CUDA is not watched: no thread could be started");
     return;
   }
-  if (!set_up()) return;
+  if (!set_up()) {
+    unsubscribe();
+    return;
+  }
+  if (g.subscriber != nullptr) enable_callbacks();
   g.active.store(true, std::memory_order_release);
   trace::on_collection_change(follow_collection);
   follow_collection();
@@ -854,6 +1080,7 @@ void hand_over() noexcept {
     if (is_wanted(kind)) g.api.disable(kind);
   }
   switch_calls(g.driver_launches, g.api.enable_driver_api, 0);
+  unsubscribe();
   pthread_mutex_unlock(&g.switching);
   note(Reason::kNotRecorded,
        "CUDA from when the program's own profiler began: CUPTI serves only one");

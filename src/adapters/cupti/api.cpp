@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,9 @@
 
 namespace pasta::adapters::cupti {
 namespace {
+
+// Found by the first that asks, who may come before any constructor.
+constinit std::atomic<Dlsym*> g_dlsym = nullptr;
 
 // Newest first; a driver serves the CUPTI of its own major version and of those before.
 constexpr int kVersions[] = {13, 12};
@@ -39,7 +43,8 @@ class Text {
 int driver_major() {
   void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (cuda == nullptr) return 0;
-  const auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(cuda, "cuDriverGetVersion"));
+  const auto get_version =
+      reinterpret_cast<int (*)(int*)>(system_dlsym()(cuda, "cuDriverGetVersion"));
   int version = 0;
   const bool known = get_version != nullptr && get_version(&version) == 0;
   dlclose(cuda);
@@ -135,11 +140,23 @@ void* open_library() {
 
 template <class Function>
 bool find(void* library, const char* name, Function& to) {
-  to = reinterpret_cast<Function>(dlsym(library, name));
+  to = reinterpret_cast<Function>(system_dlsym()(library, name));
   return to != nullptr;
 }
 
 }  // namespace
+
+Dlsym* system_dlsym() noexcept {
+  Dlsym* next = g_dlsym.load(std::memory_order_relaxed);
+  if (next != nullptr) return next;
+  // Since when the C library has it: since libdl is part of it; AArch64; x86-64.
+  for (const char* version : {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"}) {
+    next = reinterpret_cast<Dlsym*>(dlvsym(RTLD_NEXT, "dlsym", version));
+    if (next != nullptr) break;
+  }
+  g_dlsym.store(next, std::memory_order_relaxed);
+  return next;
+}
 
 bool load_api(Api& api, char* where, std::size_t size) noexcept {
   api = {};
@@ -165,6 +182,10 @@ bool load_api(Api& api, char* where, std::size_t size) noexcept {
   need("cuptiActivityGetNumDroppedRecords", api.dropped_records);
   need("cuptiActivitySetAttribute", api.set_attribute);
   need("cuptiSetThreadIdType", api.set_thread_id_type);
+  need("cuptiSubscribe", api.subscribe);
+  need("cuptiUnsubscribe", api.unsubscribe);
+  need("cuptiEnableCallback", api.enable_callback);
+  find(library, "cuptiGetGraphNodeId", api.graph_node_id);
   find(library, "cuptiActivityEnableRuntimeApi", api.enable_runtime_api);
   find(library, "cuptiActivityEnableDriverApi", api.enable_driver_api);
   link_map* map = nullptr;
@@ -177,7 +198,7 @@ bool load_api(Api& api, char* where, std::size_t size) noexcept {
 
 void* find_function(const char* name) noexcept {
   void* library = open_library();
-  return library == nullptr ? nullptr : dlsym(library, name);
+  return library == nullptr ? nullptr : system_dlsym()(library, name);
 }
 
 DeviceFacts device_facts(std::uint32_t ordinal) noexcept {

@@ -27,6 +27,14 @@ struct Api {
   Result (*dropped_records)(void* context, std::uint32_t stream, std::size_t* dropped);
   Result (*set_attribute)(std::int32_t attribute, std::size_t* size, void* value);
   Result (*set_thread_id_type)(std::int32_t);
+  using Subscriber = void*;
+  using Callback = void (*)(void* user, std::int32_t domain, std::uint32_t callback,
+                            const void* data);
+  Result (*subscribe)(Subscriber*, Callback, void* user);
+  Result (*unsubscribe)(Subscriber);
+  Result (*enable_callback)(std::uint32_t enable, Subscriber, std::int32_t domain,
+                            std::uint32_t callback);
+  Result (*graph_node_id)(void* node, std::uint64_t*);
   // None before CUDA 12.3 or so.
   Result (*enable_runtime_api)(std::uint32_t callback, std::uint8_t enable);
   Result (*enable_driver_api)(std::uint32_t callback, std::uint8_t enable);
@@ -37,6 +45,9 @@ bool load_api(Api& api, char* where, std::size_t size) noexcept;
 
 // Any function of the libcupti that load_api() would take; none when there is none.
 void* find_function(const char* name) noexcept;
+// The system's dlsym(), in front of which the collector stands.
+using Dlsym = void*(void* library, const char* name);
+Dlsym* system_dlsym() noexcept;
 
 // Facts of a device from the driver; 0 and "" where it does not say.
 struct DeviceFacts {

@@ -41,6 +41,11 @@ constexpr SyncKind kSyncKinds[] = {{},
                                    {SyncTarget::kStream, "Stream Sync"},
                                    {SyncTarget::kContext, "Context Sync"}};
 
+// CUpti_ExternalCorrelationKind.
+constexpr const char* kExternalKinds[] = {"external id",          "external id",
+                                          "external id OpenACC",  "external id custom 0",
+                                          "external id custom 1", "external id custom 2"};
+
 template <class Row, std::size_t n>
 const Row& at(const Row (&rows)[n], std::int64_t index) {
   return rows[index >= 0 && index < static_cast<std::int64_t>(n) ? index : 0];
@@ -109,6 +114,7 @@ Told kernel(const Record* record, Decoded& to) {
   to.attributes.dynamic_shared_bytes = known(from.dynamic_shared);
   to.attributes.local_bytes_per_thread = from.local_per_thread;
   if (from.graph_node != 0) {
+    to.graph_node = from.graph_node;
     // The graph's number stands in the upper half.
     const auto lower = static_cast<std::uint32_t>(from.graph_node);
     to.event.kernel.graph_node =
@@ -135,6 +141,7 @@ Told copy(const Record* record, Decoded& to) {
   to.event.detail = static_cast<std::uint16_t>(kind.direction);
   to.event.correlation = from.correlation;
   to.event.copy.bytes = from.bytes;
+  to.graph_node = from.graph_node;
   set_queue(to, from);
   name_copy(to, kind, from.source_kind, from.target_kind);
   return set_times(to.event, from.start, from.end) ? Told::kEvent : Told::kInvalid;
@@ -146,6 +153,7 @@ Told fill(const Record* record, Decoded& to) {
   to.event.correlation = from.correlation;
   to.event.fill.bytes = from.bytes;
   to.event.fill.pattern = from.value;
+  to.graph_node = from.graph_node;
   set_queue(to, from);
   char* end = append(to.name, "Memset");
   if (const char* memory = at(kMemoryKinds, from.memory_kind); memory != nullptr) {
@@ -271,6 +279,13 @@ Told decode(const Record* record, Decoded& to) noexcept {
       to.place.context = from.context;
       to.place.device = from.device;
       return Told::kContext;
+    }
+    case RecordKind::kExternalCorrelation: {
+      const auto from = read<ExternalCorrelationRecord>(record);
+      to.text = at(kExternalKinds, from.external_kind);
+      to.external = from.external;
+      to.event.correlation = from.correlation;
+      return Told::kExternal;
     }
     case RecordKind::kStream:
       return Told::kNothing;

@@ -33,6 +33,7 @@ enum class Told : std::uint8_t {
   kEvent,
   kCounters,  // of a memory pool: `pool_size` and `pool_used` at event.start_ns
   kContext,   // `place` says of which device a context is
+  kExternal,  // `text` names the kind of number, `external` is it, of the call event.correlation
   kNothing,   // known, and of no use
   kUnknown,   // of a kind that was not asked for
   kInvalid,   // its own fields contradict each other
@@ -45,7 +46,9 @@ struct Decoded {
   const char* text = nullptr;
   char name[64] = {};
   std::uint32_t callback = 0;
-  LaunchAttributes attributes;  // of a kernel
+  LaunchAttributes attributes;   // of a kernel
+  std::uint64_t graph_node = 0;  // whole, where event.kernel has not the room
+  std::uint64_t external = 0;
   // Of memory:
   bool of_host = false;
   std::uint64_t pool = 0;

@@ -353,17 +353,18 @@ SAME_KERNEL(CUpti_ActivityKernel8);   // CUDA 11.8
 SAME_KERNEL(CUpti_ActivityKernel9);   // 12
 SAME_KERNEL(CUpti_ActivityKernel10);  // 13
 
-#define SAME_COPY(ours, theirs)             \
-  SAME(ours, copy_kind, theirs, copyKind);  \
-  SAME(ours, source_kind, theirs, srcKind); \
-  SAME(ours, target_kind, theirs, dstKind); \
-  SAME(ours, bytes, theirs, bytes);         \
-  SAME(ours, start, theirs, start);         \
-  SAME(ours, end, theirs, end);             \
-  SAME(ours, device, theirs, deviceId);     \
-  SAME(ours, context, theirs, contextId);   \
-  SAME(ours, stream, theirs, streamId);     \
-  SAME(ours, correlation, theirs, correlationId)
+#define SAME_COPY(ours, theirs)                   \
+  SAME(ours, copy_kind, theirs, copyKind);        \
+  SAME(ours, source_kind, theirs, srcKind);       \
+  SAME(ours, target_kind, theirs, dstKind);       \
+  SAME(ours, bytes, theirs, bytes);               \
+  SAME(ours, start, theirs, start);               \
+  SAME(ours, end, theirs, end);                   \
+  SAME(ours, device, theirs, deviceId);           \
+  SAME(ours, context, theirs, contextId);         \
+  SAME(ours, stream, theirs, streamId);           \
+  SAME(ours, correlation, theirs, correlationId); \
+  SAME(ours, graph_node, theirs, graphNodeId)
 SAME_COPY(MemcpyRecord, CUpti_ActivityMemcpy5);
 SAME_COPY(MemcpyRecord, CUpti_ActivityMemcpy6);
 SAME_COPY(PeerCopyRecord, CUpti_ActivityMemcpyPtoP3);

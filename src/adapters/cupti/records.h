@@ -21,6 +21,7 @@ enum class RecordKind : std::int32_t {
   kPeerCopy = 22,
   kStream = 37,
   kSynchronization = 38,
+  kExternalCorrelation = 39,
   kMemory = 49,      // MEMORY2
   kMemoryPool = 50,  // MEMORY_POOL
   kGraphTrace = 51,
@@ -81,6 +82,10 @@ struct MemcpyRecord {
   std::uint32_t context;
   std::uint32_t stream;
   std::uint32_t correlation;
+  std::uint32_t runtime_correlation;
+  std::uint32_t padding;
+  void* reserved;
+  std::uint64_t graph_node;
 };
 
 struct PeerCopyRecord {
@@ -97,6 +102,9 @@ struct PeerCopyRecord {
   std::uint32_t stream;
   std::uint32_t source_device, source_context, target_device, target_context;
   std::uint32_t correlation;
+  std::uint32_t padding;
+  void* reserved;
+  std::uint64_t graph_node;
 };
 
 struct MemsetRecord {
@@ -111,6 +119,9 @@ struct MemsetRecord {
   std::uint32_t correlation;
   std::uint16_t flags;
   std::uint16_t memory_kind;
+  std::uint32_t padding;
+  void* reserved;
+  std::uint64_t graph_node;
 };
 
 struct ApiRecord {
@@ -189,6 +200,14 @@ struct OverheadRecord {
   std::uint32_t ids[3];  // process, thread; or device, context, stream
   std::uint64_t start;
   std::uint64_t end;
+};
+
+// A number that the program has given to what it does, and a call of CUDA that it made meanwhile.
+struct ExternalCorrelationRecord {
+  RecordKind kind;
+  std::int32_t external_kind;
+  std::uint64_t external;
+  std::uint32_t correlation;
 };
 
 struct ContextRecord {

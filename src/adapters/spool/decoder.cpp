@@ -38,9 +38,11 @@ constexpr std::uint8_t kKnownFlags =
 
 }  // namespace
 
-Decoder::Decoder(Dictionary& dictionary, ProcessId process, std::uint64_t image,
-                 std::int64_t epoch_ns, std::string path)
+Decoder::Decoder(Dictionary& dictionary, Origins& origins, std::uint32_t number, ProcessId process,
+                 std::uint64_t image, std::int64_t epoch_ns, std::string path)
     : dictionary_(&dictionary),
+      origins_(&origins),
+      number_(number),
       process_(process),
       image_(image),
       epoch_ns_(epoch_ns),
@@ -174,6 +176,14 @@ bool Decoder::define(const Event& cell, Problems& problems) {
       problems.add(static_cast<Reason>(note.reason), note.count, dictionary_->text(text));
       return true;
     }
+    case CellKind::kOrigin: {
+      const auto origin = as<OriginCell>(cell);
+      FrameId path{origin.frame};
+      if (origin.number == 0 || origin.number >= kScopeOfOrigin || !map(frames_, path))
+        return false;
+      origins_->learn(origins_->id(number_, origin.number), path);
+      return true;
+    }
     case CellKind::kFact: {
       const auto fact = as<FactCell>(cell);
       StringId key{fact.key}, value{fact.value};
@@ -188,8 +198,8 @@ bool Decoder::define(const Event& cell, Problems& problems) {
 
 bool Decoder::event(Event& event) {
   if (event.lane.value == 0 || !map(lanes_, event.lane) || !map(strings_, event.name) ||
-      (event.scope.value != kScopeByTime && !map(frames_, event.scope)) ||
-      (event.flags & ~kKnownFlags) != 0 || event.correlation > kMaxVendorCorrelation) {
+      !scope(event) || (event.flags & ~kKnownFlags) != 0 ||
+      event.correlation > kMaxVendorCorrelation) {
     return false;
   }
   if (event.correlation != 0 && image_ != 0) {
@@ -197,8 +207,6 @@ bool Decoder::event(Event& event) {
     if (event.correlation >> kImageShift != 0 || image > kMaxVendorCorrelation) return false;
     event.correlation |= image;
   }
-  // Only calls are told of without their thread.
-  if (event.scope.value == kScopeByTime && event.kind != Kind::kApi) return false;
   if (event.kind == Kind::kKernel || event.kind == Kind::kDevice) {
     event.name = demangled(event.name);
   }
@@ -208,6 +216,19 @@ bool Decoder::event(Event& event) {
   return event.start_ns <= event.end_ns &&
          !__builtin_add_overflow(event.start_ns, epoch_ns_, &event.start_ns) &&
          !__builtin_add_overflow(event.end_ns, epoch_ns_, &event.end_ns) && payload(event);
+}
+
+// Only calls are told of without their thread, and only device work has an origin: which it keeps
+// by the number of the run, for whoever links it to its launch.
+bool Decoder::scope(Event& event) const {
+  if (event.scope.value == kScopeByTime) return event.kind == Kind::kApi;
+  if (event.scope.value < kScopeOfOrigin) return map(frames_, event.scope);
+  if (!kDeviceWork.has(event.kind) || dictionary_->lane(event.lane).type != LaneType::kQueue ||
+      event.scope.value == kScopeOfOrigin) {
+    return false;
+  }
+  event.scope = {kScopeOfOrigin | origins_->id(number_, event.scope.value - kScopeOfOrigin)};
+  return true;
 }
 
 // Compilers' names of kernels, as people write them. What cannot be one stays as it is.

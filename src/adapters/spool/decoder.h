@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "adapters/spool/origins.h"
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
 #include "pasta/quality.h"
@@ -24,9 +25,9 @@ struct Blobs {
 class Decoder {
  public:
   // `epoch_ns` is added to all times. `image` is 0 for the first that the process ran: each numbers
-  // its launches from 1. `path` is for messages.
-  Decoder(Dictionary& dictionary, ProcessId process, std::uint64_t image, std::int64_t epoch_ns,
-          std::string path);
+  // its launches from 1; `number` tells images of all processes apart. `path` is for messages.
+  Decoder(Dictionary& dictionary, Origins& origins, std::uint32_t number, ProcessId process,
+          std::uint64_t image, std::int64_t epoch_ns, std::string path);
 
   // Appends the events among the next `cells` to `events`. What cannot be understood is counted as
   // kRecordSkipped.
@@ -57,6 +58,7 @@ class Decoder {
  private:
   bool define(const Event& cell, Problems& problems);
   bool event(Event& event);
+  bool scope(Event& event) const;
   StringId demangled(StringId name);
   bool payload(Event& event) const;
   template <class IdType>
@@ -68,6 +70,8 @@ class Decoder {
   }
 
   Dictionary* dictionary_;
+  Origins* origins_;
+  std::uint32_t number_;
   ProcessId process_;
   std::uint64_t image_;
   std::int64_t epoch_ns_;

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "trace/spool.h"
+
 namespace pasta::adapters::spool {
 namespace {
 
@@ -26,6 +28,14 @@ void Links::learn(const Event& event) {
 
 void Links::link(Event& event, Problems& problems) {
   if (!kLinks.has(event.kind) || !on_queue(event.lane)) return;
+  const std::uint32_t scope = event.scope.value;
+  link_to_launch(event, problems);
+  if (scope >= trace::spool::kScopeOfOrigin && scope != trace::spool::kScopeByTime) {
+    event.scope = origins_->inside(event.scope, scope - trace::spool::kScopeOfOrigin);
+  }
+}
+
+void Links::link_to_launch(Event& event, Problems& problems) {
   const bool work = kDeviceWork.has(event.kind);
   const auto where = [&] {
     return fmt::format("{} \"{}\" at {} ns", kind_name(event.kind), dictionary_->text(event.name),

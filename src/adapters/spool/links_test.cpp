@@ -23,7 +23,8 @@ class LinksTest : public testing::Test {
   LaneId queue_ = dictionary_.lane({.type = LaneType::kQueue, .process = process_, .native_id = 1});
   FrameId path_ = dictionary_.frame({.name = dictionary_.string("step")});
   Problems problems_;
-  Links links_{dictionary_};
+  Origins origins_{dictionary_};
+  Links links_{dictionary_, origins_};
 };
 
 TEST_F(LinksTest, WorkGetsThePathOfItsLaunch) {

@@ -14,6 +14,7 @@
 
 #include "adapters/spool/decoder.h"
 #include "adapters/spool/links.h"
+#include "adapters/spool/origins.h"
 #include "adapters/spool/scopes.h"
 #include "trace/sorted_runs.h"
 #include "trace/spool_reader.h"
@@ -49,7 +50,8 @@ class Run final : public Adapter {
   Status start(const Plan& plan, EventSink& sink) override {
     sink_ = &sink;
     dictionary_ = &sink.dictionary();
-    links_.emplace(*dictionary_);
+    origins_.emplace(*dictionary_);
+    links_.emplace(*dictionary_, *origins_);
     scopes_.emplace(*dictionary_);
     strict_ = plan.strict;
     const SpoolRun& run = folder_.run();
@@ -106,8 +108,8 @@ class Run final : public Adapter {
           if (!last) continue;  // its page is still being made
           process = processes_.emplace(lane.process, unknown_process(lane)).first;
         }
-        reader.decoder.emplace(*dictionary_, process->second, images_[lane.process],
-                               folder_.run().epoch_ns, lane.path);
+        reader.decoder.emplace(*dictionary_, *origins_, lane.process, process->second,
+                               images_[lane.process], folder_.run().epoch_ns, lane.path);
       }
       for (;;) {
         const std::uint64_t promised = lane.committed - lane.read;
@@ -282,6 +284,7 @@ class Run final : public Adapter {
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
     problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
+    if (over_ != nullptr || run.over) tell_capture();
     for (const std::string& path : folder_.unreadable()) problem(Reason::kCorruptChunk, 1, path);
     PASTA_TRY(keep());
     tell_processes();
@@ -293,6 +296,25 @@ class Run final : public Adapter {
                   fmt::format("{}: {}", first.first, reason_info(first.reason).help));
     }
     return {};
+  }
+
+  // Why there is nothing, where what was to open the collection never came.
+  void tell_capture() {
+    using trace::spool::CaptureBy;
+    const SpoolRun& run = folder_.run();
+    if (run.capture.empty() || run.captured > 0) return;
+    std::string why = "no range of this name was seen";
+    if (run.capture_by == CaptureBy::kProfiler) {
+      why = "neither cudaProfilerStart nor cuProfilerStart was seen";
+    } else if (run.capture_by == CaptureBy::kIterations && run.iterations == 0) {
+      why =
+          "nothing marks iterations: call pasta_step() (Python: pastaprof.step()), or name the "
+          "range "
+          "around each \"step N\"";
+    } else if (run.capture_by == CaptureBy::kIterations) {
+      why = fmt::format("{} iterations were told of, none of these", run.iterations);
+    }
+    problem(Reason::kNotRecorded, 1, fmt::format("--capture-range {}: {}", run.capture, why));
   }
 
   [[nodiscard]] bool has_vendor_buffers(std::uint32_t process) const {
@@ -476,6 +498,7 @@ class Run final : public Adapter {
   std::map<std::uint32_t, std::uint64_t> images_;        // by number: the n-th of its process
   std::map<std::uint32_t, std::uint64_t> image_counts_;  // by process
   std::map<std::int32_t, std::vector<std::uint64_t>> starts_;
+  std::optional<Origins> origins_;
   std::optional<Links> links_;
   std::int64_t kept_from_ns_ = std::numeric_limits<std::int64_t>::min();
   std::uint64_t let_go_ = 0;  // here, of what is older than that

@@ -1,65 +1,18 @@
 #include "tools/common/iteration_marks.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
+
+#include "trace/iteration_name.h"
 
 namespace pasta::tools {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
-
-// "Train Step 12" is {"train", "step", "12"}.
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> found;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto run = [&](auto is) {
-      std::string word;
-      for (; i < text.size() && is(text[i]); ++i) word += lower(text[i]);
-      found.push_back(std::move(word));
-    };
-    if (digit(text[i])) {
-      run(digit);
-    } else if (letter(text[i])) {
-      run(letter);
-    } else {
-      ++i;
-    }
-  }
-  return found;
-}
-
-// A range that a person called so holds one iteration of the outermost loop. "batch" may be part of
-// one and "epoch" holds many: they are no marks.
-bool names_iteration(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kNouns = {"iteration", "iter", "step", "timestep",
-                                                      "trainstep"};
-  constexpr std::array<std::string_view, 11> kOthers = {
-      "train", "training", "global", "time", "main", "loop", "the", "number", "no", "model", "md"};
-  bool noun = false;
-  for (const std::string& word : words(text)) {
-    if (std::ranges::find(kNouns, word) != kNouns.end()) {
-      noun = true;
-    } else if (!digit(word.front()) && std::ranges::find(kOthers, word) == kOthers.end()) {
-      return false;
-    }
-  }
-  return noun;
-}
-
 // The text without its last number, which is put into `number`.
 std::string without_number(std::string_view text, std::int64_t& number) {
-  std::size_t end = text.size();
-  while (end > 0 && !digit(text[end - 1])) --end;
-  std::size_t begin = end;
-  while (begin > 0 && digit(text[begin - 1])) --begin;
-  if (begin == end) return std::string(text);
-  const auto parsed = std::from_chars(text.data() + begin, text.data() + end, number);
-  if (parsed.ec != std::errc{}) number = -1;
-  return std::string(text.substr(0, begin)) + std::string(text.substr(end));
+  const trace::NumberInName found = trace::number_in_name(text);
+  number = found.value;
+  return std::string(text.substr(0, found.begin)) + std::string(text.substr(found.end));
 }
 
 }  // namespace
@@ -69,11 +22,11 @@ MarkCollector::Name MarkCollector::read(std::string_view text, ScopeDomain domai
   if (domain == ScopeDomain::kIteration) {
     name.sort = Sort::kStep;
     name.stem = without_number(text, name.number);
-  } else if (text.starts_with("Optimizer.step#")) {
+  } else if (text.starts_with(trace::kOptimizerStep)) {
     name.sort = Sort::kOptimizer;
     name.stem = std::string(text);
   } else if ((domain == ScopeDomain::kAnnotation || domain == ScopeDomain::kUnknown) &&
-             names_iteration(text)) {
+             trace::names_iteration(text)) {
     name.sort = Sort::kRange;
     name.stem = without_number(text, name.number);
   }
