@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import sys
+import tempfile
 import time
 
 import torch
@@ -71,6 +72,25 @@ def profiler_of(name):
     return torch.profiler.profile(activities=[Activity.CUDA] + ([Activity.CPU] if name == "full" else []))
 
 
+@contextlib.contextmanager
+def proton_of(name, counts):
+    """Proton around it, if it is asked for; into `counts` goes how many kernels it saw."""
+    if name != "proton":
+        yield
+        return
+    import triton.profiler as proton
+    with tempfile.TemporaryDirectory() as folder:
+        proton.start(f"{folder}/proton", context="shadow")
+        yield
+        proton.finalize()
+        with open(f"{folder}/proton.hatchet") as file:
+            waiting = list(json.load(file))
+        while waiting:
+            node = waiting.pop()
+            counts.append(node.get("metrics", {}).get("count", 0))
+            waiting += node.get("children", [])
+
+
 def timed(step, steps):
     times = []
     begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -82,10 +102,12 @@ def timed(step, steps):
 
 
 def serve(arguments):
-    made = {name: make(name) for name in arguments.models}
-    for step in made.values():
+    made = {}
+    for name in arguments.models:
+        made[name] = make(name)
         for _ in range(WARM_UP):
-            step()
+            made[name]()
+        torch.cuda.empty_cache()  # for those that take turns with it
     if arguments.profiler == "proton":
         import triton.profiler as proton
         proton.start("/tmp/proton", context="shadow")
@@ -96,6 +118,7 @@ def serve(arguments):
             for _ in range(AGAIN):
                 step()
             result = timed(step, arguments.steps)
+        torch.cuda.empty_cache()
         print(json.dumps({"model": line.strip(), **result}), flush=True)
 
 
@@ -113,8 +136,10 @@ def main():
         step = make(name)
         for _ in range(WARM_UP):
             step()
-        with profiler_of(arguments.profiler) as profile:
+        counts = []
+        with proton_of(arguments.profiler, counts), profiler_of(arguments.profiler) as profile:
             result = timed(step, arguments.steps)
+        result["proton"] = sum(counts)
         if profile and arguments.profiler in ("cuda", "full"):
             result["kernels"] = kernels_of(profile)
         print(json.dumps({"model": name, **result}), flush=True)
