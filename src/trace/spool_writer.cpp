@@ -16,10 +16,10 @@
 #include <cstring>
 #include <new>
 
+#include "base/iteration_name.h"
 #include "trace/append_text.h"
 #include "trace/barrier.h"
 #include "trace/tick_clock.h"
-#include "trace/iteration_name.h"
 
 namespace pasta::trace {
 namespace {
@@ -337,10 +337,10 @@ void begin_iteration(std::int64_t number) {
 }
 
 bool is_optimizer_step(std::string_view name) {
-  return name.substr(0, kOptimizerStep.size()) == kOptimizerStep;
+  return name.substr(0, base::kOptimizerStep.size()) == base::kOptimizerStep;
 }
 bool may_be_iteration(const Said& said) {
-  return said.domain == ScopeDomain::kAnnotation && names_iteration(said.name);
+  return said.domain == ScopeDomain::kAnnotation && base::names_iteration(said.name);
 }
 
 // Of a range that begins, where iterations are collected: what its end will mean.
@@ -350,8 +350,8 @@ std::uint8_t begin_range(const Said& said) {
     return may_tell(static_cast<std::uint64_t>(Teller::kOptimizers)) ? kOptimizer : std::uint8_t{0};
   }
   if (!may_be_iteration(said)) return 0;
-  const NumberInName number = number_in_name(said.name);
-  const std::string_view stem = said.name.substr(0, number.begin);
+  const base::NumberInName number = base::number_in_name(said.name);
+  const std::string_view stem(said.name.data(), number.begin);
   const std::uint64_t who =
       hash(stem.data(), stem.size()).a | static_cast<std::uint64_t>(Teller::kRanges);
   if (!may_tell(who)) return 0;
@@ -1306,8 +1306,8 @@ std::uint32_t cuda_options() noexcept { return in_run() ? g_run.page->cuda : 0; 
 
 SpoolPush SpoolPush::opening(std::string_view name) noexcept {
   return SpoolPush(in_run() && may_collect() &&
-                   (captures(name) ||
-                    (collects_iterations() && (is_optimizer_step(name) || names_iteration(name)))));
+                   (captures(name) || (collects_iterations() &&
+                                       (is_optimizer_step(name) || base::names_iteration(name)))));
 }
 
 bool is_collecting() noexcept { return in_run() && may_collect() && is_captured(); }

@@ -95,10 +95,6 @@ constexpr std::string_view kQueries[] = {"cudaGetDevice",
 // Of the driver only what starts work: programs that use it without the runtime.
 constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
 
-enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource = 3 };
-// Callbacks that are asked for. None is of a call that comes often.
-constexpr std::uint32_t kProfilerStart[] = {308, 171}, kProfilerStop[] = {309, 172};
-constexpr std::uint32_t kGraphNodeCreated = 13, kGraphNodeCloned = 20;
 // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 constexpr Api::Result kTaken = 39;
 constexpr std::uint32_t kMostCallbacks = 2048;
@@ -872,18 +868,6 @@ void follow_collection() noexcept {
 }
 
 // --- callbacks, from the program's threads
-
-// Leading fields of CUpti_CallbackData, CUpti_ResourceData and CUpti_GraphData.
-struct CallData {
-  std::int32_t site;  // 0: entering
-};
-struct ResourceData {
-  void *context, *resource;
-  const void* what;
-};
-struct GraphData {
-  void *graph, *original_graph, *node, *original_node;
-};
 
 void add_node(const GraphData& data) {
   std::uint64_t node = 0;

@@ -283,6 +283,22 @@ TEST(Decode, WholeGraph) {
   EXPECT_EQ(told.event.correlation, 70u);
 }
 
+TEST(Decode, ExternalNumber) {
+  ExternalCorrelationRecord record{};
+  record.kind = RecordKind::kExternalCorrelation;
+  record.external_kind = 4;
+  record.external = std::uint64_t{1} << 40;
+  record.correlation = 41;
+  Decoded told;
+  ASSERT_EQ(decode(record, told), Told::kExternal);
+  EXPECT_STREQ(told.text, "external id custom 1");
+  EXPECT_EQ(told.external, std::uint64_t{1} << 40);
+  EXPECT_EQ(told.event.correlation, 41u);
+  record.external_kind = 99;
+  ASSERT_EQ(decode(record, told), Told::kExternal);
+  EXPECT_STREQ(told.text, "external id");
+}
+
 TEST(Decode, Overhead) {
   OverheadRecord record{};
   record.kind = RecordKind::kOverhead;
@@ -379,9 +395,14 @@ SAME_COPY(PeerCopyRecord, CUpti_ActivityMemcpyPtoP4);
   SAME(MemsetRecord, context, theirs, contextId);         \
   SAME(MemsetRecord, stream, theirs, streamId);           \
   SAME(MemsetRecord, correlation, theirs, correlationId); \
-  SAME(MemsetRecord, memory_kind, theirs, memoryKind)
+  SAME(MemsetRecord, memory_kind, theirs, memoryKind);    \
+  SAME(MemsetRecord, graph_node, theirs, graphNodeId)
 SAME_FILL(CUpti_ActivityMemset3);
 SAME_FILL(CUpti_ActivityMemset4);
+
+SAME(ExternalCorrelationRecord, external_kind, CUpti_ActivityExternalCorrelation, externalKind);
+SAME(ExternalCorrelationRecord, external, CUpti_ActivityExternalCorrelation, externalId);
+SAME(ExternalCorrelationRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
 
 SAME(ApiRecord, callback, CUpti_ActivityAPI, cbid);
 SAME(ApiRecord, start, CUpti_ActivityAPI, start);
@@ -469,6 +490,21 @@ KIND(kSynchronization, SYNCHRONIZATION);
 KIND(kMemory, MEMORY2);
 KIND(kMemoryPool, MEMORY_POOL);
 KIND(kGraphTrace, GRAPH_TRACE);
+KIND(kExternalCorrelation, EXTERNAL_CORRELATION);
+
+static_assert(CUPTI_CB_DOMAIN_DRIVER_API == 1 && CUPTI_CB_DOMAIN_RUNTIME_API == 2 &&
+              CUPTI_CB_DOMAIN_RESOURCE == 3);
+static_assert(kProfilerStart[0] == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart &&
+              kProfilerStart[1] == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000 &&
+              kProfilerStop[0] == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop &&
+              kProfilerStop[1] == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000);
+static_assert(kGraphNodeCreated == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED &&
+              kGraphNodeCloned == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+SAME(CallData, site, CUpti_CallbackData, callbackSite);
+static_assert(CUPTI_API_ENTER == 0 && CUPTI_API_EXIT == 1);
+SAME(ResourceData, what, CUpti_ResourceData, resourceDescriptor);
+SAME(GraphData, node, CUpti_GraphData, node);
+SAME(GraphData, original_node, CUpti_GraphData, originalNode);
 
 #endif
 

@@ -102,7 +102,6 @@ struct PeerCopyRecord {
   std::uint32_t stream;
   std::uint32_t source_device, source_context, target_device, target_context;
   std::uint32_t correlation;
-  std::uint32_t padding;
   void* reserved;
   std::uint64_t graph_node;
 };
@@ -223,5 +222,27 @@ struct StreamRecord {
   std::uint32_t priority;
 };
 #pragma pack(pop)
+
+// --- callbacks, in CUPTI's numbers
+
+enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource = 3 };
+// The ones that are asked for. None is of a call that comes often.
+inline constexpr std::uint32_t kProfilerStart[] = {308, 171};  // of the driver, of the runtime
+inline constexpr std::uint32_t kProfilerStop[] = {309, 172};
+inline constexpr std::uint32_t kGraphNodeCreated = 13;
+inline constexpr std::uint32_t kGraphNodeCloned = 20;
+
+// Leading fields of what a callback is given: of a call, of a resource, and of a graph's node, to
+// which `what` points.
+struct CallData {
+  std::int32_t site;  // 0: entering
+};
+struct ResourceData {
+  void *context, *resource;
+  const void* what;
+};
+struct GraphData {
+  void *graph, *original_graph, *node, *original_node;
+};
 
 }  // namespace pasta::adapters::cupti

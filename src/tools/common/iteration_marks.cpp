@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "trace/iteration_name.h"
+#include "base/iteration_name.h"
 
 namespace pasta::tools {
 namespace {
 
 // The text without its last number, which is put into `number`.
 std::string without_number(std::string_view text, std::int64_t& number) {
-  const trace::NumberInName found = trace::number_in_name(text);
+  const base::NumberInName found = base::number_in_name(text);
   number = found.value;
   return std::string(text.substr(0, found.begin)) + std::string(text.substr(found.end));
 }
@@ -22,11 +22,11 @@ MarkCollector::Name MarkCollector::read(std::string_view text, ScopeDomain domai
   if (domain == ScopeDomain::kIteration) {
     name.sort = Sort::kStep;
     name.stem = without_number(text, name.number);
-  } else if (text.starts_with(trace::kOptimizerStep)) {
+  } else if (text.starts_with(base::kOptimizerStep)) {
     name.sort = Sort::kOptimizer;
     name.stem = std::string(text);
   } else if ((domain == ScopeDomain::kAnnotation || domain == ScopeDomain::kUnknown) &&
-             trace::names_iteration(text)) {
+             base::names_iteration(text)) {
     name.sort = Sort::kRange;
     name.stem = without_number(text, name.number);
   }

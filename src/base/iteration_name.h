@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-namespace pasta::trace {
+namespace pasta::base {
 
 // How PyTorch names the ranges of optimizers: the end of one is the end of an iteration.
 inline constexpr std::string_view kOptimizerStep = "Optimizer.step#";
@@ -46,7 +46,7 @@ constexpr bool names_iteration(std::string_view text) {
     }
     const std::size_t begin = i;
     while (i < text.size() && letter(text[i])) ++i;
-    const std::string_view word = text.substr(begin, i - begin);
+    const std::string_view word(text.data() + begin, i - begin);
     if (is_one_of(word, kNouns)) {
       noun = true;
     } else if (!is_one_of(word, kOthers)) {
@@ -69,7 +69,8 @@ constexpr NumberInName number_in_name(std::string_view text) {
   while (number.begin > 0 && iteration_name::digit(text[number.begin - 1])) --number.begin;
   if (number.begin == number.end) return number;
   number.value = 0;
-  for (const char c : text.substr(number.begin, number.end - number.begin)) {
+  for (std::size_t i = number.begin; i < number.end; ++i) {
+    const char c = text[i];
     if (number.value > (std::numeric_limits<std::int64_t>::max() - (c - '0')) / 10) {
       number.value = -1;
       return number;
@@ -79,4 +80,4 @@ constexpr NumberInName number_in_name(std::string_view text) {
   return number;
 }
 
-}  // namespace pasta::trace
+}  // namespace pasta::base
