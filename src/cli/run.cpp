@@ -318,10 +318,11 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,   &kForceRow,   &kAdapterRow, &kToolRow,     &kOptRow,
-                &kPluginRow,  &kReportRow,  &kFormatRow,  &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,   &kSpoolRow,   &kDelayRow,   &kDurationRow, &kCaptureRow,
-                &kIncludeRow, &kExcludeRow, &kKeepRow,    &kCountersRow, &kCudaGraphsRow, &kCudaDriverRow, &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,   &kAdapterRow, &kToolRow,     &kOptRow,
+                &kPluginRow,     &kReportRow,  &kFormatRow,  &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,   &kDelayRow,   &kDurationRow, &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow, &kKeepRow,    &kCountersRow, &kCudaGraphsRow,
+                &kCudaDriverRow, &kLiveRow},
     .run = run,
     .runs_program = true};
 

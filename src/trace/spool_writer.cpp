@@ -1675,7 +1675,7 @@ bool SpoolPush::origin(std::uint32_t number) noexcept {
   OriginCell cell{};
   cell.kind = CellKind::kOrigin;
   cell.number = number;
-  cell.frame = scope_of(*thread_);
+  cell.frame = thread_->scope;
   if (cell.frame == 0) return false;
   if (add_cell(*thread_, cell)) return true;
   count_dropped(thread_);
