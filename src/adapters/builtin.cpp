@@ -98,6 +98,11 @@ Result<std::unique_ptr<Adapter>> adapters::follow_run(const std::string& folder,
   return spool::follow(folder, std::move(path), std::move(format), over, provides);
 }
 
+Result<std::unique_ptr<Adapter>> adapters::look_on_run(const std::string& folder,
+                                                       const std::atomic<bool>& over) {
+  return spool::look_on(folder, over);
+}
+
 Result<std::unique_ptr<Adapter>> open_source(std::string_view path, ReadProgress* progress) {
   auto opened = base::open_input(path, progress);
   if (!opened) return tl::unexpected(std::move(opened).error());

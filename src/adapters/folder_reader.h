@@ -30,5 +30,8 @@ Result<std::unique_ptr<Adapter>> read_run(const std::string& folder, std::string
 Result<std::unique_ptr<Adapter>> follow_run(const std::string& folder, std::string path,
                                             std::string format, const std::atomic<bool>& over,
                                             KindSet provides);
+// The same for who only looks on, see adapters/spool/spool.h.
+Result<std::unique_ptr<Adapter>> look_on_run(const std::string& folder,
+                                             const std::atomic<bool>& over);
 
 }  // namespace pasta::adapters

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "report/text_layout.h"
+#include "session/labels.h"
 
 namespace pasta::cli {
 namespace {
@@ -24,40 +25,11 @@ std::string short_count(double count) {
   return fmt::format("{:.1f} M", count / 1e6);
 }
 
-class LiveTool final : public Tool {
- public:
-  explicit LiveTool(LiveCounts& counts) : counts_(&counts) {}
-  Status consume(std::span<const Event> events, const Context& context) override {
-    counts_->see(events, context);
-    return {};
-  }
-  Result<Report> finish(const Context&) override {
-    return Report{.tool = std::string(kLiveEntry.name), .title = {}, .parts = {}};
-  }
-
- private:
-  LiveCounts* counts_;
-};
-
-Result<std::unique_ptr<Tool>> refuse(const Options&) {
-  return fail(ErrorCode::kUnsupported, "tool live is made by run --live alone");
-}
-
 }  // namespace
 
-const ToolEntry kLiveEntry = {.name = "live",
-                              .help = "what run --live shows",
-                              .needs = {},
-                              .options = {},
-                              .make = refuse,
-                              .also = KindSet::all()};
+void LiveCounts::push(Event event, std::span<const std::byte>) { push(std::span(&event, 1)); }
 
-std::unique_ptr<Tool> make_live_tool(LiveCounts& counts) {
-  return std::make_unique<LiveTool>(counts);
-}
-
-void LiveCounts::see(std::span<const Event> events, const Context& context) {
-  context_ = &context;
+void LiveCounts::push(std::span<const Event> events) {
   events_ += static_cast<std::int64_t>(events.size());
   for (const Event& event : events) {
     if (event.untimed()) continue;
@@ -66,9 +38,9 @@ void LiveCounts::see(std::span<const Event> events, const Context& context) {
       Calls& calls = work_[event.name.value];
       ++calls.count;
       calls.time_ns += event.duration_ns();
-      DeviceState& device = devices_[context.dictionary().lane(event.lane).device];
+      DeviceState& device = devices_[dictionary_.lane(event.lane).device];
       device.has_work = true;
-      device.recent.emplace_back(event.start_ns, event.end_ns);
+      device.recent.emplace(event.end_ns, event.start_ns);
     } else if (event.kind == Kind::kScope && (event.flags & kInstant) == 0) {
       Calls& calls = ranges_[event.name.value];
       ++calls.count;
@@ -83,9 +55,8 @@ void LiveCounts::see(std::span<const Event> events, const Context& context) {
     }
   }
   for (auto& [id, device] : devices_) {
-    while (!device.recent.empty() && device.recent.front().second <= latest_work_ns_ - kSecond) {
-      device.recent.pop_front();
-    }
+    device.recent.erase(device.recent.begin(),
+                        device.recent.upper_bound(latest_work_ns_ - kSecond));
   }
 }
 
@@ -97,11 +68,9 @@ std::string LiveCounts::header(std::chrono::nanoseconds elapsed) {
   std::string line = fmt::format("pastaprof: {:.1f} s, {} events, {}/s",
                                  std::chrono::duration<double>(elapsed).count(),
                                  short_count(static_cast<double>(events_)), short_count(rate));
-  if (context_ == nullptr) return line;
-  const Dictionary& dictionary = context_->dictionary();
-  const std::uint32_t count = dictionary.process_count();
+  const std::uint32_t count = dictionary_.process_count();
   for (std::uint32_t id = 1; id < count; ++id) {
-    const auto process = static_cast<pid_t>(dictionary.process({id}).native_id);
+    const auto process = static_cast<pid_t>(dictionary_.process(ProcessId{id}).native_id);
     if (process <= 0 || ended_.contains(id)) continue;
     if (kill(process, 0) != 0 && errno == ESRCH) ended_.insert(id);
   }
@@ -110,9 +79,24 @@ std::string LiveCounts::header(std::chrono::nanoseconds elapsed) {
   return line;
 }
 
+// By its number, and where devices of several processes share that, by its rank or process too.
+std::string LiveCounts::device_label(DeviceId id) const {
+  const Device device = dictionary_.device(id);
+  const auto same = [&](const auto& other) {
+    return other.first && other.first != id &&
+           dictionary_.device(other.first).ordinal == device.ordinal;
+  };
+  if (std::none_of(devices_.begin(), devices_.end(), same)) return session::device_name(device, {});
+  if (!device.process) return session::device_name(device, dictionary_.text(device.uuid));
+  const Process process = dictionary_.process(device.process);
+  return session::device_name(device, process.rank >= 0
+                                          ? fmt::format("rank {}", process.rank)
+                                          : fmt::format("process {}", process.native_id));
+}
+
 std::string LiveCounts::device_line(DeviceId id, const DeviceState& device,
                                     std::int64_t now_ns) const {
-  std::string line = id ? fmt::format("device {}", context_->device_label(id)) : "host";
+  std::string line = id ? "device " + device_label(id) : "host";
   const std::int64_t quiet_ns = now_ns - latest_work_ns_;
   if (device.has_work && quiet_ns > kQuiet) {
     line += fmt::format(", no work seen for {} s", quiet_ns / kSecond);
@@ -120,8 +104,8 @@ std::string LiveCounts::device_line(DeviceId id, const DeviceState& device,
     // From the last end backwards, each adds what starts before all that came after it.
     std::int64_t busy = 0, covered = latest_work_ns_;
     for (auto work = device.recent.rbegin(); work != device.recent.rend(); ++work) {
-      const std::int64_t end = std::min(work->second, covered);
-      const std::int64_t start = std::max(work->first, latest_work_ns_ - kSecond);
+      const std::int64_t end = std::min(work->first, covered);
+      const std::int64_t start = std::max(work->second, latest_work_ns_ - kSecond);
       if (start >= end) continue;
       busy += end - start;
       covered = start;
@@ -153,7 +137,7 @@ void LiveCounts::add_table(const ByName& of, const char* what, std::size_t lines
                report::pad("calls", kNumbers, Align::kRight) +
                report::pad("time", kNumbers, Align::kRight));
   for (auto row = rows.begin(); row != end; ++row) {
-    const std::string name = report::clean(context_->dictionary().text({row->first}));
+    const std::string name = report::clean(dictionary_.text({row->first}));
     to.push_back(report::pad(report::shorten(name, room), room, Align::kLeft) +
                  report::pad(fmt::to_string(row->second.count), kNumbers, Align::kRight) +
                  report::pad(base::format_duration(row->second.time_ns), kNumbers, Align::kRight));
@@ -164,7 +148,7 @@ std::vector<std::string> LiveCounts::text(std::chrono::nanoseconds elapsed, std:
                                           std::size_t width) {
   std::vector<std::string> text = {header(elapsed)};
   for (const auto& [id, device] : devices_) {
-    const std::int64_t now_ns = context_->origin_ns() + elapsed.count();
+    const std::int64_t now_ns = began_ns_ + elapsed.count();
     if (text.size() < lines) text.push_back(device_line(id, device, now_ns));
   }
   if (text.size() < lines) {

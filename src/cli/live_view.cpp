@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "cli/console.h"
 
@@ -49,9 +50,15 @@ std::unique_ptr<LiveView> LiveView::open() {
 
 LiveView::~LiveView() { hide(); }
 
-void LiveView::listen(Session& session) { session.add(kLiveEntry, make_live_tool(counts_)); }
+Status LiveView::watch(std::unique_ptr<Adapter> adapter) {
+  adapter_ = std::move(adapter);
+  return adapter_->start({}, counts_);
+}
 
 void LiveView::draw() {
+  if (adapter_) {
+    if (auto more = adapter_->pump(); !more || !*more) adapter_.reset();
+  }
   const Clock::time_point now = Clock::now();
   // Who draws from the background may be stopped for it.
   if (now < next_ || tcgetpgrp(STDERR_FILENO) != getpgrp()) return;

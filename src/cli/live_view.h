@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "cli/live_counts.h"
-#include "pasta/session.h"
+#include "pasta/adapter.h"
+#include "pasta/result.h"
 
 namespace pasta::cli {
 
@@ -23,8 +24,8 @@ class LiveView {
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  // Has the session tell what happens. This must outlive its last pump().
-  void listen(Session& session);
+  // What happens is told by this from now on.
+  Status watch(std::unique_ptr<Adapter> adapter);
   // Now and then; draws about four times a second.
   void draw();
   // Gives the terminal back until the next draw.
@@ -35,6 +36,7 @@ class LiveView {
   LiveView() = default;
 
   LiveCounts counts_;
+  std::unique_ptr<Adapter> adapter_;  // none: nothing more is told
   Clock::time_point began_ = Clock::now();
   Clock::time_point next_{};
   int rows_ = 0, lines_ = 0;  // of the terminal, and of them ours; 0: hidden

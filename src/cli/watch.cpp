@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 // A thread's file is taken away as a whole: small enough that little is, large enough that it is
 // rarely.
-constexpr std::uint64_t kSmallestSegment = std::uint64_t{64} << 10;
+constexpr std::uint64_t kSmallestSegment = std::uint64_t{256} << 10;
 constexpr std::uint64_t kLargestSegment = std::uint64_t{4} << 20;
 
 }  // namespace
@@ -53,6 +53,11 @@ Status Watch::set_up() {
   }
   PASTA_TRY(make_folder());
   if (plan_.live) view_ = LiveView::open();
+  if (view_) {
+    auto adapter = adapters::look_on_run(folder_->path(), over_);
+    if (!adapter) return tl::unexpected(std::move(adapter).error());
+    PASTA_TRY(view_->watch(std::move(*adapter)));
+  }
   auto writer = trace::make_pasta_writer(plan_.output, {.overwrite = plan_.overwrite});
   if (!writer) return tl::unexpected(std::move(writer).error());
   writer_ = std::move(*writer);
@@ -66,16 +71,6 @@ Status Watch::set_up() {
   auto keeper = trace::SpoolKeeper::open(folder_->path(), options);
   if (!keeper) return tl::unexpected(std::move(keeper).error());
   keeper_.emplace(std::move(*keeper));
-  if (view_) {
-    // The trace is made at the end, of what has been kept; who watches sees everything.
-    auto adapter =
-        adapters::follow_run(folder_->path(), plan_.output, "pasta", over_, environment->provides);
-    if (!adapter) return tl::unexpected(std::move(adapter).error());
-    view_session_.emplace();
-    view_session_->add(std::move(*adapter));
-    view_->listen(*view_session_);
-    PASTA_TRY(view_session_->start());
-  }
   say(
       fmt::format("keeps only the last {}, in at most {} of disk, and at the end as much again for "
                   "the trace",
@@ -112,7 +107,6 @@ Status Watch::begin_session(Result<std::unique_ptr<Adapter>> adapter) {
   const KindSet provided = (*adapter)->info().provides;
   session_->add(std::move(*adapter));
   session_->add(std::move(writer_));
-  if (view_ && !keeps_newest()) view_->listen(*session_);
   analysis_->add_to(*session_, provided);
   return session_->start();
 }
@@ -146,7 +140,6 @@ void Watch::pump() {
       keeper_.reset();
     }
   }
-  if (view_session_ && !view_session_->pump()) view_session_.reset();
   if (session_) {
     auto more = session_->pump();
     if (!more) give_up(more.error());
@@ -184,8 +177,6 @@ void Watch::finish(const Child::Exit& exit, Destination& destination) {
     auto document = session_->finish();
     if (document) {
       analysis_->keep_telling(*document);
-      std::erase_if(document->reports,
-                    [](const Report& report) { return report.tool == kLiveEntry.name; });
       if (Status written = destination.write(*document); !written) say(written.error().message);
       say(fmt::format("the trace is {}", plan_.output));
       folder_->remove();
@@ -201,7 +192,6 @@ void Watch::give_up(const Error& error) {
   gives_way();
   say(fmt::format("{}; the program runs without a trace", error.message));
   session_.reset();
-  if (!view_session_) view_.reset();
 }
 
 }  // namespace pasta::cli

@@ -79,8 +79,8 @@ class Watch {
   std::optional<RunFolder> folder_;
   std::optional<trace::SpoolKeeper> keeper_;
   std::atomic<bool> over_ = false;
-  std::unique_ptr<LiveView> view_;  // outlives the session that tells it
-  std::optional<Session> session_, view_session_;
+  std::unique_ptr<LiveView> view_;
+  std::optional<Session> session_;
 };
 
 }  // namespace pasta::cli

@@ -38,6 +38,7 @@ inline constexpr const char* kRunFile = "run";
 inline constexpr const char* kProcessEnding = ".process";
 inline constexpr const char* kLaneEnding = ".lane";
 inline constexpr const char* kVendorEnding = ".vendor";
+inline constexpr const char* kGoneEnding = ".gone";  // let go, about to be taken away
 inline constexpr const char* kFolderVariable = "PASTA_RUN_FOLDER";
 
 inline constexpr std::int64_t kNoHold = std::numeric_limits<std::int64_t>::max();

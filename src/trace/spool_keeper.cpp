@@ -78,10 +78,13 @@ SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
 }
 
 void SpoolKeeper::let_go(std::map<std::string, SpoolLane>::iterator lane, const Whole& whole) {
-  page().let_go.fetch_add(whole.events);
-  if (whole.last_ns >= page().kept_from_ns.load()) page().kept_from_ns.store(whole.last_ns + 1);
+  // The thread that wrote it may have taken it away, and raise this too.
+  std::int64_t from_ns = page().kept_from_ns.load();
+  while (whole.last_ns >= from_ns &&
+         !page().kept_from_ns.compare_exchange_weak(from_ns, whole.last_ns + 1)) {
+  }
   whole_.erase(lane->first);
-  page().used_bytes.fetch_sub(folder_.remove(lane));
+  page().used_bytes.fetch_sub(folder_.remove(lane, [&] { page().let_go.fetch_add(whole.events); }));
 }
 
 // Those that ended earlier and have no files any more.

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "trace/barrier.h"
 #include "trace/tick_clock.h"
@@ -330,10 +331,14 @@ Result<std::int64_t> SpoolFolder::refresh(bool of_dead, const std::function<void
   return now;
 }
 
-std::uint64_t SpoolFolder::remove(std::map<std::string, SpoolLane>::iterator lane) {
-  const std::uint64_t bytes = remove_file(lane->second.path);
+std::uint64_t SpoolFolder::remove(std::map<std::string, SpoolLane>::iterator lane,
+                                  const std::function<void()>& tell) {
+  const std::string path = std::exchange(lane->second.path, {});
   lanes_.erase(lane);
-  return bytes;
+  const std::string gone = path + kGoneEnding;
+  if (rename(path.c_str(), gone.c_str()) != 0) return 0;
+  tell();
+  return remove_file(gone);
 }
 
 std::uint64_t SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process) {

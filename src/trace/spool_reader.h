@@ -120,8 +120,10 @@ class SpoolFolder {
   // promised when the file is shorter: then `lane.committed` is what there is.
   std::vector<Event> read(SpoolLane& lane) const;
   // Take files away: they are no longer there for anybody. Give their bytes. Of a process all that
-  // it has.
-  std::uint64_t remove(std::map<std::string, SpoolLane>::iterator lane);
+  // it has. `tell` is called when nobody can see the lane any more and before it is taken away, and
+  // not when somebody else has done so.
+  std::uint64_t remove(std::map<std::string, SpoolLane>::iterator lane,
+                       const std::function<void()>& tell);
   std::uint64_t remove(std::map<std::uint32_t, SpoolProcess>::const_iterator process);
   // Files that are not what their names say, as of the last refresh.
   [[nodiscard]] const std::vector<std::string>& unreadable() const { return unreadable_; }

@@ -169,6 +169,14 @@ class Recent {
   Entry entries_[kEntries];
 };
 
+// A file to which nothing more comes, of a thread of this process that goes on in another one.
+struct Retired {
+  std::atomic<std::uint64_t> name = 0;  // number + 1; 0 = none, or somebody takes it away
+  std::atomic<std::uint64_t> bytes = 0, events = 0;
+  std::atomic<std::int64_t> last_ns = 0;
+};
+constexpr std::uint32_t kRetired = 512;
+
 // Ranges that were nested too deep to be kept, by their stack: what ends first are they.
 struct Skipped {
   std::uint32_t stack, count;
@@ -223,6 +231,7 @@ struct SpoolThread {
   std::int32_t native_id;
   std::uint32_t strings, frames, lanes, devices, attributes, blobs;
   std::uint32_t lane;
+  std::uint64_t events;  // in this file, and told to be lost
 
   // The ranges that are open; the page has a copy for whoever follows.
   std::uint32_t open_count;
@@ -242,6 +251,8 @@ struct SpoolThread {
   Known known_strings, known_frames;
   Known known_others;  // lanes, devices, attributes
   OpenRange open[kMaxOpen];
+  std::uint32_t next_retired;
+  Retired retired[kRetired];      // where only the newest part is kept
   char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
   char path[PATH_MAX];            // here, because stacks may be small
 };
@@ -430,13 +441,53 @@ void lane_path(char* to, std::uint32_t number, const char* ending = kLaneEnding)
   append(to, ending);
 }
 
+// Takes away the oldest file of this process to which nothing more comes; false when there is none.
+// Whoever follows does so in time, as long as he lives.
+bool let_go_of_oldest() {
+  Retired* oldest = nullptr;
+  for (SpoolThread* thread = g_run.threads.load(std::memory_order_acquire); thread != nullptr;
+       thread = thread->next) {
+    for (Retired& file : thread->retired) {
+      if (file.name.load(std::memory_order_acquire) != 0 &&
+          (oldest == nullptr || file.last_ns.load(std::memory_order_relaxed) <
+                                    oldest->last_ns.load(std::memory_order_relaxed))) {
+        oldest = &file;
+      }
+    }
+  }
+  if (oldest == nullptr) return false;
+  const std::uint64_t bytes = oldest->bytes.load(std::memory_order_relaxed);
+  const std::uint64_t events = oldest->events.load(std::memory_order_relaxed);
+  const std::int64_t last_ns = oldest->last_ns.load(std::memory_order_relaxed);
+  const std::uint64_t name = oldest->name.exchange(0, std::memory_order_acq_rel);
+  if (name == 0) return true;  // another thread has, and there may be room
+  char path[PATH_MAX];
+  lane_path(path, static_cast<std::uint32_t>(name - 1));
+  RunPage& run = *g_run.page;
+  // Before it is gone: nobody may find it missing and not told.
+  std::int64_t from_ns = run.kept_from_ns.load(std::memory_order_relaxed);
+  while (from_ns <= last_ns && !run.kept_from_ns.compare_exchange_weak(from_ns, last_ns + 1)) {
+  }
+  // To take a file away can take long, and the process may be killed meanwhile: it is told before,
+  // and after the file has gone for all who look.
+  char gone[PATH_MAX];
+  lane_path(gone, static_cast<std::uint32_t>(name - 1), kGoneEnding);
+  if (rename(path, gone) != 0) return true;  // who follows has been here
+  run.let_go.fetch_add(events, std::memory_order_relaxed);
+  unlink(gone);
+  run.used_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return true;
+}
+
 // Takes `bytes` of what the run may use.
 bool reserve(std::uint64_t bytes) {
   RunPage& run = *g_run.page;
-  if (run.used_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= run.limit_bytes) {
-    return true;
-  }
-  run.used_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  do {
+    if (run.used_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= run.limit_bytes) {
+      return true;
+    }
+    run.used_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  } while (run.segment_bytes != 0 && let_go_of_oldest());
   return false;
 }
 
@@ -519,6 +570,7 @@ bool make_file(SpoolThread& thread) {
   thread.tries = 0;
   thread.strings = thread.frames = thread.lanes = thread.devices = thread.attributes = 0;
   thread.blobs = 0;
+  thread.events = 0;
   thread.lane = 0;
   thread.recent_strings.clear();
   thread.known_strings.clear();
@@ -733,6 +785,7 @@ void close_at(SpoolThread& thread, std::uint32_t at) {
       to->start_ns = range.start_ns;
       const std::int64_t now_ns = spool_now_ns();
       to->end_ns = now_ns > range.start_ns ? now_ns : range.start_ns;
+      ++thread.events;
       commit(thread, 1);
     } else {
       count_dropped(&thread);
@@ -870,6 +923,9 @@ void begin_next_file(SpoolThread& thread) {
   thread.worn = false;
   LanePage* const page = thread.page;
   const std::uint32_t number = thread.number;
+  const std::uint64_t bytes = kMapping + thread.flushed * kCellBytes;
+  const std::uint64_t events = thread.events + page->dropped.load(std::memory_order_relaxed) -
+                               page->told.load(std::memory_order_relaxed);
   thread.number = next_number();
   if (!make_file(thread)) {
     thread.number = number;
@@ -889,7 +945,14 @@ void begin_next_file(SpoolThread& thread) {
   for (const StartedRange& range : page->started) {
     shows = shows || range.open.load(std::memory_order_acquire) != 0;
   }
-  if (!shows) munmap(page, kMapping);
+  if (shows) return;
+  munmap(page, kMapping);
+  Retired& retired = thread.retired[thread.next_retired++ % kRetired];
+  retired.name.store(0, std::memory_order_relaxed);
+  retired.bytes.store(bytes, std::memory_order_relaxed);
+  retired.events.store(events, std::memory_order_relaxed);
+  retired.last_ns.store(spool_now_ns(), std::memory_order_relaxed);
+  retired.name.store(std::uint64_t{number} + 1, std::memory_order_release);
 }
 
 SpoolThread* make_thread() {
@@ -985,7 +1048,10 @@ void try_again(SpoolThread& thread) {
       gap.start_ns = thread.loss_ns;
       gap.end_ns = spool_now_ns();
       gap.gap.lost = dropped - told;
-      if (add_cell(thread, gap)) thread.page->told.store(dropped, std::memory_order_relaxed);
+      if (add_cell(thread, gap)) {
+        thread.page->told.store(dropped, std::memory_order_relaxed);
+        thread.events += gap.gap.lost;
+      }
     }
   }
   thread.page->pending.store(0, std::memory_order_release);
@@ -1225,6 +1291,10 @@ void after_fork() noexcept {
        thread = thread->next) {
     thread->entered.store(false, std::memory_order_relaxed);
     thread->number = next_number();
+    if (thread->next_retired > 0) {
+      for (Retired& retired : thread->retired) retired.name.store(0, std::memory_order_relaxed);
+      thread->next_retired = 0;
+    }
     if (thread == own && own->pushing > 0) {
       if (!own->orphan) cut_off(*own);
       continue;
@@ -1433,6 +1503,7 @@ void SpoolPush::add(const Event& event) noexcept {
     return;
   }
   copy_event(*to, event);
+  ++thread_->events;
   commit(*thread_, 1);
 }
 
@@ -1451,6 +1522,7 @@ void SpoolPush::add(Event event, std::string_view blob) noexcept {
   if (!blob.empty()) std::memcpy(static_cast<void*>(to + 1), blob.data(), blob.size());
   event.device.blob = {cell.id};
   to[cells] = event;
+  ++thread_->events;
   commit(*thread_, cells + 1);
 }
 

@@ -30,7 +30,9 @@
 //   (1792 cells)              the disk takes at worst; that it is slow is the only thing that a
 //                             push ever waits for
 //   no room on the disk       one push of 1024 tries again to write; the others cost the check
-//   only the newest is kept   a new file every `segment_bytes`, as the first
+//   only the newest is kept   a new file every `segment_bytes`, as the first; and when nobody
+//   follows
+//                             any more, an old one is taken away for it
 //   a stack that has moved    by 1 MiB or more, as between coroutines: the thread's number is asked
 //
 // Needs no libstdc++: it is loaded into programs that do not have it.

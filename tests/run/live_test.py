@@ -144,29 +144,32 @@ class Snapshots(Watching):
 
 
 class KeepLast(Watching):
+    def used(self):
+        """Bytes on disk of the run's folder, whose files come and go."""
+        used = 0
+        for path in (self.folder / "t.pasta.run").glob("*"):
+            try:
+                used += path.stat().st_blocks * 512
+            except FileNotFoundError:
+                pass
+        return used
+
     def announced(self, *options, least):
         """Watches a program that tells how often it has said what, and kills it; (told, bytes seen on disk)."""
         watched = self.popen(ANNOTATE, "announce", options=options)
         told = most = 0
         while told < least:
             told += len(watched.stdout.read(1 << 16)) // 4
-            folder = self.folder / "t.pasta.run"
-            used = 0
-            for path in folder.glob("*"):
-                try:
-                    used += path.stat().st_blocks * 512
-                except FileNotFoundError:
-                    pass
-            most = max(most, used)
+            most = max(most, self.used())
         child = int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", str(watched.pid)]).split()[0])
         os.kill(child, signal.SIGKILL)
         told += len(watched.stdout.read()) // 4
         self.assertEqual(watched.wait(timeout=120), 137)
         return told, most
 
-    def check(self, told):
-        events = events_of(self.text())
-        problems = self.problems()
+    def check(self, told, trace="t.pasta"):
+        events = events_of(self.text(trace))
+        problems = self.problems(trace)
         kept = [e for e in events if e[3] == "announced"]
         lost = problems.get("dropped_by_collector", 0)
         # One more may have been said than was told.
@@ -183,6 +186,26 @@ class KeepLast(Watching):
         kept, _ = self.check(told)
         self.assertLess(len(kept), 24 * (1 << 20) // 64)
         self.assertEqual(self.left(), ["t.pasta"])
+
+    def test_size_when_nobody_follows_any_more(self):
+        # pastaprof is killed, and the program goes on for many times what may be kept.
+        watched = self.popen(ANNOTATE, "announce", options=("--keep-last", "8MiB"))
+        child = wait_for(lambda: subprocess.run(["ps", "-o", "pid=", "--ppid", str(watched.pid)], check=False,
+                                                capture_output=True).stdout.split())
+        told = len(watched.stdout.read(1 << 16)) // 4
+        watched.kill()
+        watched.wait()
+        most = 0
+        while told < 1_000_000:
+            told += len(watched.stdout.read(1 << 16)) // 4
+            most = max(most, self.used())
+        os.kill(int(child[0]), signal.SIGKILL)
+        told += len(watched.stdout.read()) // 4
+        watched.stdout.close()
+        self.assertLessEqual(most, 8 << 20)
+        kept, _ = self.check(told, "t.pasta.run")
+        self.assertEqual(self.problems("t.pasta.run").get("dropped_by_collector", 0), 0)
+        self.assertGreater(len(kept), 10_000)
 
     def test_time(self):
         told, _ = self.announced("--keep-last", "200ms", least=1_000_000)

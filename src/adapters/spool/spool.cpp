@@ -38,12 +38,13 @@ std::string ended(int wait_status) {
 class Run final : public Adapter {
  public:
   Run(const AdapterInfo& info, SpoolFolder folder, std::string path, std::string format,
-      const std::atomic<bool>* over)
+      const std::atomic<bool>* over, bool looks_on = false)
       : info_(info),
         folder_(std::move(folder)),
         path_(std::move(path)),
         format_(std::move(format)),
-        over_(over) {}
+        over_(over),
+        looks_on_(looks_on) {}
 
   const AdapterInfo& info() const override { return info_; }
 
@@ -127,6 +128,11 @@ class Run final : public Adapter {
   }
 
   Status keep() {
+    if (looks_on_) {
+      waiting_.insert(waiting_.end(), fresh_.begin(), fresh_.end());
+      fresh_.clear();
+      return {};
+    }
     for (const Event& event : fresh_) {
       scopes_->learn(event);
       if (sorted_ && !event.untimed() && event.end_ns < kept_from_ns_) {
@@ -405,6 +411,11 @@ class Run final : public Adapter {
     next_look_ = now + kBetweenLooks;
     PASTA_TRY(refresh(last));
     PASTA_TRY(read_all(last));
+    if (looks_on_) {
+      give_what_has_come();
+      done_ = last;
+      return !last;
+    }
     for (auto& [name, lane] : folder_.lanes()) {
       const auto process = folder_.processes().find(lane.process);
       const bool ended = process != folder_.processes().end() && !process->second.alive &&
@@ -469,6 +480,16 @@ class Run final : public Adapter {
     sink_->push(events);
   }
 
+  void give_what_has_come() {
+    for (Event& event : waiting_) {
+      if (Scopes::is_by_time(event)) event.scope = {};
+    }
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [](const Event& a, const Event& b) { return a.end_ns < b.end_ns; });
+    give(waiting_);
+    waiting_.clear();
+  }
+
   void give_up_to(std::int64_t end_ns) {
     resolve_scopes(end_ns);
     const auto later =
@@ -485,6 +506,7 @@ class Run final : public Adapter {
   SpoolFolder folder_;
   std::string path_, format_;
   const std::atomic<bool>* over_;  // none: what is there now
+  bool looks_on_;
   EventSink* sink_ = nullptr;
   Dictionary* dictionary_ = nullptr;
   bool strict_ = false;
@@ -534,6 +556,13 @@ Result<std::unique_ptr<Adapter>> follow(const std::string& folder, std::string p
   AdapterInfo info = kFollowing;
   info.provides = provides;
   return std::make_unique<Run>(info, std::move(*opened), std::move(path), std::move(format), &over);
+}
+
+Result<std::unique_ptr<Adapter>> look_on(const std::string& folder, const std::atomic<bool>& over) {
+  auto opened = SpoolFolder::open(folder);
+  if (!opened) return tl::unexpected<Error>(std::move(opened).error());
+  return std::make_unique<Run>(kFollowing, std::move(*opened), folder, std::string(kFollowing.name),
+                               &over, true);
 }
 
 }  // namespace pasta::adapters::spool

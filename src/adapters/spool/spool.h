@@ -35,5 +35,9 @@ Result<std::unique_ptr<Adapter>> open(const std::string& folder, std::string pat
 Result<std::unique_ptr<Adapter>> follow(const std::string& folder, std::string path,
                                         std::string format, const std::atomic<bool>& over,
                                         KindSet provides);
+// The same for who only looks on: each pump() pushes what has come since the last, whatever may
+// still come that ended earlier, with neither scopes nor links of device work. Nothing is kept, so
+// what waits for hours holds back nothing.
+Result<std::unique_ptr<Adapter>> look_on(const std::string& folder, const std::atomic<bool>& over);
 
 }  // namespace pasta::adapters::spool
