@@ -577,6 +577,17 @@ TEST(Session, DevicesAreLabelledByProcessOnlyWhereSeveralHaveSome) {
   EXPECT_EQ(device_labels(*run({.scripts = {one}}, log)), (Labels{"3"}));
   Job beside{.scripts = {one, source("c", {event(Kind::kApi, 1, 2)})}};
   EXPECT_EQ(device_labels(*run(beside, log)), (Labels{"3"}));
+
+  // A CPU has numbers of its own, and takes none from a GPU.
+  one.steps.insert(one.steps.begin(), [](EventSink& sink) -> Status {
+    sink.dictionary().device({.ordinal = 3, .type = DeviceType::kCpu});
+    return {};
+  });
+  const auto outcome = run({.scripts = {one}}, log);
+  const auto& rows = std::get<Table>(outcome->document.reports[0].parts[0]).rows;
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(std::get<std::string>(rows[0][0]), "cpu 3");
+  EXPECT_EQ(std::get<std::string>(rows[1][0]), "3");
 }
 
 TEST(Session, DeviceFilterLeavesOutTheWorkOfOthersAndKeepsTheHost) {

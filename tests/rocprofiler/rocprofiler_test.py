@@ -198,7 +198,7 @@ class Faults(Watched):
         lines = self.run_watched(GEMM + "kernel 0 100 200 101 5 7 1 0 0 1 1 1 1 1 1\n"
                                  "kernel 281474976710656 300 400 101 5 7 2 0 0 1 1 1 1 1 1\n")
         self.assertFalse([line for line in self.of(lines, "kernel") if "correlation=" in line], lines)
-        self.assertEqual(self.problems(lines)["correlation_range"], 1)
+        self.assertEqual((self.problems(lines)["correlation_range"], self.problems(lines)["no_correlation"]), (1, 2))
 
     def test_records_that_are_none(self):
         lines = self.run_watched("short KERNEL_DISPATCH\nshort MEMORY_COPY\nsample\nalloc 1 100 200 3 0 64 0\n"

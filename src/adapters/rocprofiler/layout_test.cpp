@@ -17,6 +17,11 @@
 namespace pasta::adapters::rocprofiler {
 namespace {
 
+template <class Enum>
+constexpr bool is(Enum ours, long theirs) {
+  return static_cast<long>(ours) == theirs;
+}
+
 #if ROCPROFILER_VERSION_MAJOR >= 1
 using OurCall = CallRecord1;
 using OurCopy = CopyRecord1;
@@ -50,9 +55,9 @@ static_assert(sizeof(RecordHeader) == sizeof(rocprofiler_record_header_t));
 SAME(RecordHeader, category, rocprofiler_record_header_t, category);
 SAME(RecordHeader, kind, rocprofiler_record_header_t, kind);
 SAME(RecordHeader, payload, rocprofiler_record_header_t, payload);
-static_assert(RecordHeader::kTracing == ROCPROFILER_BUFFER_CATEGORY_TRACING &&
-              RecordHeader::kPcSampling == ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING &&
-              RecordHeader::kCounters == ROCPROFILER_BUFFER_CATEGORY_COUNTERS);
+static_assert(is(RecordHeader::kTracing, ROCPROFILER_BUFFER_CATEGORY_TRACING) &&
+              is(RecordHeader::kPcSampling, ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING) &&
+              is(RecordHeader::kCounters, ROCPROFILER_BUFFER_CATEGORY_COUNTERS));
 
 #define SAME_CALL(Theirs)                             \
   static_assert(sizeof(OurCall) == sizeof(Theirs));   \
@@ -100,10 +105,10 @@ SAME(OurCopy, end, TheirCopy, end_timestamp);
 SAME(OurCopy, target_agent, TheirCopy, dst_agent_id);
 SAME(OurCopy, source_agent, TheirCopy, src_agent_id);
 SAME(OurCopy, bytes, TheirCopy, bytes);
-static_assert(static_cast<int>(kHostToHost) == ROCPROFILER_MEMORY_COPY_HOST_TO_HOST &&
-              static_cast<int>(kHostToDevice) == ROCPROFILER_MEMORY_COPY_HOST_TO_DEVICE &&
-              static_cast<int>(kDeviceToHost) == ROCPROFILER_MEMORY_COPY_DEVICE_TO_HOST &&
-              static_cast<int>(kDeviceToDevice) == ROCPROFILER_MEMORY_COPY_DEVICE_TO_DEVICE);
+static_assert(is(kHostToHost, ROCPROFILER_MEMORY_COPY_HOST_TO_HOST) &&
+              is(kHostToDevice, ROCPROFILER_MEMORY_COPY_HOST_TO_DEVICE) &&
+              is(kDeviceToHost, ROCPROFILER_MEMORY_COPY_DEVICE_TO_HOST) &&
+              is(kDeviceToDevice, ROCPROFILER_MEMORY_COPY_DEVICE_TO_DEVICE));
 
 using TheirScratch = rocprofiler_buffer_tracing_scratch_memory_record_t;
 SAME(OurScratch, operation, TheirScratch, operation);
@@ -132,10 +137,10 @@ SAME(OurAllocation, end, TheirAllocation, end_timestamp);
 SAME(OurAllocation, agent, TheirAllocation, agent_id);
 SAME(OurAllocation, address, TheirAllocation, address);
 SAME(OurAllocation, bytes, TheirAllocation, allocation_size);
-static_assert(static_cast<int>(kAllocate) == ROCPROFILER_MEMORY_ALLOCATION_ALLOCATE &&
-              static_cast<int>(kVirtualAllocate) == ROCPROFILER_MEMORY_ALLOCATION_VMEM_ALLOCATE &&
-              static_cast<int>(kFree) == ROCPROFILER_MEMORY_ALLOCATION_FREE &&
-              static_cast<int>(kVirtualFree) == ROCPROFILER_MEMORY_ALLOCATION_VMEM_FREE);
+static_assert(is(kAllocate, ROCPROFILER_MEMORY_ALLOCATION_ALLOCATE) &&
+              is(kVirtualAllocate, ROCPROFILER_MEMORY_ALLOCATION_VMEM_ALLOCATE) &&
+              is(kFree, ROCPROFILER_MEMORY_ALLOCATION_FREE) &&
+              is(kVirtualFree, ROCPROFILER_MEMORY_ALLOCATION_VMEM_FREE));
 #endif
 
 #if ROCPROFILER_VERSION_MAJOR >= 1
@@ -169,7 +174,7 @@ SAME(DroppedRecord, count, TheirDropped, count);
 using TheirStream = rocprofiler_callback_tracing_hip_stream_data_t;
 static_assert(sizeof(StreamChange) == sizeof(TheirStream));
 SAME(StreamChange, stream, TheirStream, stream_id);
-static_assert(kStreamSet == ROCPROFILER_HIP_STREAM_SET);
+static_assert(is(kStreamSet, ROCPROFILER_HIP_STREAM_SET));
 #endif
 
 using TheirCallback = rocprofiler_callback_tracing_record_t;
@@ -181,9 +186,9 @@ SAME(OurCallback, kind, TheirCallback, kind);
 SAME(OurCallback, operation, TheirCallback, operation);
 SAME(OurCallback, phase, TheirCallback, phase);
 SAME(OurCallback, payload, TheirCallback, payload);
-static_assert(static_cast<int>(kEnter) == ROCPROFILER_CALLBACK_PHASE_ENTER &&
-              static_cast<int>(kEnter) == ROCPROFILER_CALLBACK_PHASE_LOAD &&
-              static_cast<int>(kLeave) == ROCPROFILER_CALLBACK_PHASE_EXIT);
+static_assert(is(kEnter, ROCPROFILER_CALLBACK_PHASE_ENTER) &&
+              is(kEnter, ROCPROFILER_CALLBACK_PHASE_LOAD) &&
+              is(kLeave, ROCPROFILER_CALLBACK_PHASE_EXIT));
 
 using TheirSymbol = rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t;
 SAME(KernelSymbol, kernel, TheirSymbol, kernel_id);
@@ -194,21 +199,21 @@ SAME(KernelSymbol, private_bytes, TheirSymbol, private_segment_size);
 SAME(KernelSymbol, vgprs, TheirSymbol, arch_vgpr_count);
 SAME(KernelSymbol, accumulation_vgprs, TheirSymbol, accum_vgpr_count);
 static_assert(sizeof(KernelSymbol) <= sizeof(TheirSymbol));
-static_assert(kKernelSymbolRegister == ROCPROFILER_CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER);
+static_assert(is(kKernelSymbolRegister, ROCPROFILER_CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER));
 
 using TheirMarker = rocprofiler_callback_tracing_marker_api_data_t;
 static_assert(sizeof(Marker) == sizeof(TheirMarker));
 SAME(Marker, text, TheirMarker, args.roctxRangePushA.message);
 SAME(Marker, range, TheirMarker, args.roctxRangeStop.id);
 SAME(Marker, result, TheirMarker, retval.roctx_range_id_t_retval);
-static_assert(static_cast<int>(kMark) == ROCPROFILER_MARKER_CORE_API_ID_roctxMarkA &&
-              static_cast<int>(kRangePush) == ROCPROFILER_MARKER_CORE_API_ID_roctxRangePushA &&
-              static_cast<int>(kRangePop) == ROCPROFILER_MARKER_CORE_API_ID_roctxRangePop &&
-              static_cast<int>(kRangeStart) == ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStartA &&
-              static_cast<int>(kRangeStop) == ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStop);
-static_assert(static_cast<int>(kPause) == ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerPause &&
-              static_cast<int>(kResume) == ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerResume);
-static_assert(kNameThread == ROCPROFILER_MARKER_NAME_API_ID_roctxNameOsThread);
+static_assert(is(kMark, ROCPROFILER_MARKER_CORE_API_ID_roctxMarkA) &&
+              is(kRangePush, ROCPROFILER_MARKER_CORE_API_ID_roctxRangePushA) &&
+              is(kRangePop, ROCPROFILER_MARKER_CORE_API_ID_roctxRangePop) &&
+              is(kRangeStart, ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStartA) &&
+              is(kRangeStop, ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStop));
+static_assert(is(kPause, ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerPause) &&
+              is(kResume, ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerResume));
+static_assert(is(kNameThread, ROCPROFILER_MARKER_NAME_API_ID_roctxNameOsThread));
 
 using TheirAgent = rocprofiler_agent_v0_t;
 SAME(Agent, id, TheirAgent, id);
@@ -230,8 +235,8 @@ SAME(Agent, uuid, TheirAgent, uuid);
 #elif ROCPROFILER_VERSION_MINOR >= 6
 static_assert(offsetof(Agent, uuid) == offsetof(TheirAgent, uuid));
 #endif
-static_assert(Agent::kCpu == static_cast<int>(ROCPROFILER_AGENT_TYPE_CPU) &&
-              Agent::kGpu == static_cast<int>(ROCPROFILER_AGENT_TYPE_GPU));
+static_assert(is(Agent::kCpu, ROCPROFILER_AGENT_TYPE_CPU) &&
+              is(Agent::kGpu, ROCPROFILER_AGENT_TYPE_GPU));
 static_assert(sizeof(MemoryBank) == sizeof(rocprofiler_agent_mem_bank_t));
 SAME(MemoryBank, bytes, rocprofiler_agent_mem_bank_t, size_in_bytes);
 
@@ -256,10 +261,10 @@ SAME(ConfigureResult, initialize, TheirResult, initialize);
 SAME(ConfigureResult, finalize, TheirResult, finalize);
 SAME(ConfigureResult, data, TheirResult, tool_data);
 
-static_assert(ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_MEMORY_COPY == 10 &&
-              ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_KERNEL_DISPATCH == 11);
-static_assert(ROCPROFILER_BUFFER_POLICY_LOSSLESS == 2);
-static_assert(ROCPROFILER_AGENT_INFO_VERSION_0 == 1 && ROCPROFILER_COUNTER_INFO_VERSION_0 == 1);
+static_assert(is(ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_MEMORY_COPY, 10) &&
+              is(ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_KERNEL_DISPATCH, 11));
+static_assert(is(ROCPROFILER_BUFFER_POLICY_LOSSLESS, 2));
+static_assert(is(ROCPROFILER_AGENT_INFO_VERSION_0, 1) && is(ROCPROFILER_COUNTER_INFO_VERSION_0, 1));
 
 }  // namespace
 }  // namespace pasta::adapters::rocprofiler

@@ -38,8 +38,8 @@ void Links::link(Event& event, Problems& problems) {
 void Links::link_to_launch(Event& event, Problems& problems) {
   const bool work = kDeviceWork.has(event.kind);
   const auto where = [&] {
-    return fmt::format("{} \"{}\" at {} ns", kind_name(event.kind), dictionary_->text(event.name),
-                       event.start_ns);
+    return fmt::format("{} \"{}\"{}", kind_name(event.kind), dictionary_->text(event.name),
+                       event.untimed() ? "" : fmt::format(" at {} ns", event.start_ns));
   };
   event.scope = {};
   if (event.correlation == 0) {
