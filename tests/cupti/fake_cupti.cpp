@@ -1,4 +1,5 @@
 // A libcupti.so.13 without a GPU: launch() tells of a launch and its kernel as CUPTI would.
+#include <pthread.h>
 #include <time.h>
 
 #include <cstdint>
@@ -37,6 +38,9 @@ std::size_t size_of(RecordKind kind) {
                                                     : 216;
 }
 
+// Of the buffer: the program fills it, and another thread asks for what is there.
+pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
+
 void flush() {
   std::uint8_t* full = buffer;
   buffer = nullptr;
@@ -46,15 +50,18 @@ void flush() {
 template <class Fields>
 void tell(const Fields& fields) {
   if (!enabled[static_cast<int>(fields.kind)]) return;
+  pthread_mutex_lock(&filling);
   if (buffer == nullptr) {
     std::size_t most = 0;
     request_buffer(&buffer, &size, &most);
     used = 0;
-    if (buffer == nullptr) return;
   }
-  std::memcpy(buffer + used, &fields, sizeof fields);
-  used += size_of(fields.kind);
-  if (size - used < 512) flush();
+  if (buffer != nullptr) {
+    std::memcpy(buffer + used, &fields, sizeof fields);
+    used += size_of(fields.kind);
+    if (size - used < 512) flush();
+  }
+  pthread_mutex_unlock(&filling);
 }
 
 template <class Data>
@@ -111,7 +118,9 @@ EXPORT int cuptiActivityDisable(RecordKind kind) {
   return 0;
 }
 EXPORT int cuptiActivityFlushAll(std::uint32_t) {
+  pthread_mutex_lock(&filling);
   flush();
+  pthread_mutex_unlock(&filling);
   return 0;
 }
 EXPORT int cuptiActivityGetNextRecord(std::uint8_t* from, std::size_t valid, Record** record) {

@@ -2,10 +2,13 @@
    program LAST, which is profiler, loaded, exit, _exit, kill, or one of the others below. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pasta/pasta.h"
@@ -118,8 +121,43 @@ static void run_external(void) {
   external_id(19);
 }
 
+/* Resident memory, in KiB. */
+static long resident(void) {
+  char text[4096];
+  const int file = open("/proc/self/status", O_RDONLY);
+  const long size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return -1;
+  text[size] = '\0';
+  const char* at = strstr(text, "VmRSS:");
+  return at == NULL ? -1 : atol(at + 6);
+}
+
+/* So many launches of the kernels of a step of training, at most `a_ms` in a millisecond. Prints
+   the resident memory at first, and after each tenth of them, and then the time. */
+static void run_storm(long count, long a_ms) {
+  static char names[100][48];
+  for (int i = 0; i < 100; ++i) {
+    snprintf(names[i], sizeof names[i], "_Z%dlayer_number_%02dPfi", 15, i);
+  }
+  struct timespec now;
+  printf("%ld", resident());
+  for (long i = 0; i < count;) {
+    for (long k = 0; k < a_ms && i < count; ++k, ++i) {
+      launch(names[i % 742 % 100], thread);
+      if (i % (count / 10) == count / 10 - 1) printf(" %ld", resident());
+    }
+    now.tv_sec = 0;
+    now.tv_nsec = 500000;
+    nanosleep(&now, NULL);
+  }
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  printf("\n%lld\n", now.tv_sec * 1000000000ll + now.tv_nsec);
+  fflush(stdout);
+}
+
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   initialize_function initialize;
   const char* library = getenv("CUDA_INJECTION64_PATH");
   if (library == NULL) return 4;
@@ -135,6 +173,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "graph") == 0) return run_graph(), 0;
   if (strcmp(argv[1], "profiled") == 0) return run_profiled(), 0;
   if (strcmp(argv[1], "long") == 0) return run_long(), 0;
+  if (strcmp(argv[1], "storm") == 0 && argc == 4) return run_storm(atol(argv[2]), atol(argv[3])), 0;
   if (strcmp(argv[1], "external") == 0) return run_external(), 0;
   const uint64_t step = pasta_begin("step");
   const uint64_t forward = pasta_begin("forward");
