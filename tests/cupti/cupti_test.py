@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """CUDA programs under pastaprof run, with a CUPTI that needs no GPU: what is told becomes events."""
+import json
 import os
 import pathlib
 import re
@@ -18,13 +19,13 @@ class Cupti(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_watched(self, last, code, options=(), **environment):
+    def run_watched(self, words, code, options=(), **environment):
         environment = {**os.environ, "LD_LIBRARY_PATH": CUPTI, **environment}
         environment = {name: value for name, value in environment.items() if value is not None}
-        result = subprocess.run([PASTAPROF, "run", "-o", "t.pasta", *options, "--", PROGRAM, last], cwd=self.folder,
-                                env=environment, capture_output=True, text=True, timeout=120)
+        result = subprocess.run([PASTAPROF, "run", "-o", "t.pasta", *options, "--", PROGRAM, *words.split(" ")],
+                                cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(result.returncode, code, result.stderr)
-        self.said = result.stderr
+        self.said, self.wrote = result.stderr, result.stdout
         dump = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True)
         return dump.stdout.splitlines()
 
@@ -105,22 +106,22 @@ class Cupti(unittest.TestCase):
         for how, marks in (("steps", {"step#2", "step#3"}), ("numbers", {"step 2", "step 3"}), ("names", {"train_step"}),
                            ("optimizers", {"Optimizer.step#SGD.step"})):
             with self.subTest(how):
-                lines = self.run_watched(f"by {how}", 0, options=("--capture-range", "iterations:2-3"))
+                lines = self.run_watched(f"by-{how}", 0, options=("--capture-range", "iterations:2-3"))
                 os.remove(self.folder / "t.pasta")
                 self.assertEqual(len(self.names(lines, "kernel")), 2)
                 self.assertEqual(set(self.names(lines, "scope")), marks)
                 self.assertFalse([line for line in lines if line.startswith("problem")])
 
     def test_iterations_from_the_beginning_and_none(self):
-        lines = self.run_watched("by optimizers", 0, options=("--capture-range", "iterations:0"))
+        lines = self.run_watched("by-optimizers", 0, options=("--capture-range", "iterations:0"))
         self.assertEqual(len(self.names(lines, "kernel")), 1)
         os.remove(self.folder / "t.pasta")
-        lines = self.run_watched("by steps", 0, options=("--capture-range", "iterations:20-30"))
+        lines = self.run_watched("by-steps", 0, options=("--capture-range", "iterations:20-30"))
         self.assertTrue([line for line in lines if "iterations were told of, none of these" in line], lines)
         os.remove(self.folder / "t.pasta")
-        lines = self.run_watched("by nothing", 0, options=("--capture-range", "iterations:20-30"))
+        lines = self.run_watched("by-nothing", 0, options=("--capture-range", "iterations:20-30"))
         self.assertTrue([line for line in lines if "nothing marks iterations" in line], lines)
-        self.run_watched("by nothing", 125, options=("--capture-range", "iterations:30-20"))
+        self.run_watched("by-nothing", 125, options=("--capture-range", "iterations:30-20"))
         self.assertIn("give the first iteration and the last, as in iterations:20-30", self.said)
 
     def test_numbers_that_come_round_again(self):
@@ -149,6 +150,24 @@ class Cupti(unittest.TestCase):
         lines = self.run_watched("exit", 0, FAKE_TAKEN="1")
         self.assertEqual(self.names(lines, "kernel"), [])
         self.assertTrue([line for line in lines if "another tool in the program has CUPTI already" in line])
+
+    def test_memory_stays_where_it_is(self):
+        lines = self.run_watched("storm 200000 2000", 0)
+        sizes = [int(word) for word in self.wrote.splitlines()[0].split()]
+        self.assertEqual(len(self.names(lines, "kernel")), 200_000)
+        self.assertFalse([line for line in lines if line.startswith("problem")])
+        # In KiB, when the collector was there, and after each tenth of the launches.
+        self.assertLess(max(sizes) - sizes[0], 150 << 10)
+        self.assertEqual(len(sizes), 11)
+
+    def test_iterations_of_training_without_marks(self):
+        lines = self.run_watched("training 30", 0)
+        self.assertGreater(len(self.names(lines, "kernel")), 30 * 300)
+        text = subprocess.run([PASTAPROF, "report", "t.pasta", "--tool", "iterations", "--format", "json"], cwd=self.folder,
+                              capture_output=True, text=True).stdout
+        parts = json.loads(text)["reports"][0]["parts"]
+        rows = next(part["rows"] for part in parts if part["type"] == "table" and part["id"] == "iterations")
+        self.assertEqual(len(rows), 30, text[:2000])
 
     def test_what_cupti_refuses_is_said(self):
         lines = self.run_watched("exit", 0, FAKE_REFUSES="1")

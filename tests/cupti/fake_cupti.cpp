@@ -99,8 +99,8 @@ EXPORT int cuptiGetTimestamp(std::uint64_t* at) {
   return 0;
 }
 EXPORT int cuptiGetCallbackName(int domain, std::uint32_t callback, const char** name) {
-  if (domain != 2 || callback != 211) return 1;
-  *name = "cudaLaunchKernel_v7000";
+  if (domain != 2 || (callback != 211 && callback != 41)) return 1;
+  *name = callback == 41 ? "cudaMemcpyAsync_v3020" : "cudaLaunchKernel_v7000";
   return 0;
 }
 EXPORT int cuptiActivityRegisterCallbacks(Api::Request request, Api::Complete complete) {
@@ -182,11 +182,13 @@ EXPORT void external_id(std::uint64_t number) {
   tell(external);
 }
 
-// The call takes 1 us, the kernel 2 us from its end on.
-EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t node) {
+namespace {
+
+// The call takes 1 us, what it starts 2 us from its end on.
+ApiRecord call_of(std::uint32_t id, std::uint32_t thread) {
   ApiRecord call{};
   call.kind = RecordKind::kRuntime;
-  call.callback = 211;
+  call.callback = id;
   // One after the other, however soon they come.
   static std::uint64_t last = 0;
   do call.start = now();
@@ -197,6 +199,28 @@ EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t no
   if (++correlation == 0) correlation = 1;  // 0 is no number
   call.correlation = correlation;
   tell(call);
+  return call;
+}
+
+}  // namespace
+
+EXPORT void copy_from_host(std::uint32_t thread) {
+  const ApiRecord call = call_of(41, thread);
+  MemcpyRecord copy{};
+  copy.kind = RecordKind::kMemcpy;
+  copy.copy_kind = 1;
+  copy.source_kind = 2;
+  copy.target_kind = 3;
+  copy.bytes = 19'267'584;
+  copy.start = call.end;
+  copy.end = call.end + 2'000;
+  copy.context = 1;
+  copy.stream = 7;
+  copy.correlation = call.correlation;
+  tell(copy);
+}
+EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t node) {
+  const ApiRecord call = call_of(211, thread);
   if (node != 0 && enabled[static_cast<int>(RecordKind::kGraphTrace)]) {
     GraphTraceRecord graph{};
     graph.kind = RecordKind::kGraphTrace;

@@ -156,6 +156,49 @@ static void run_storm(long count, long a_ms) {
   fflush(stdout);
 }
 
+/* What training of a residual network launches: forward and backward through 16 blocks, and an
+   optimizer; no marks. The first step also sets up the optimizer. */
+static void run_training(int steps) {
+  number_function copy_from_host;
+  *(void**)&copy_from_host = find(cupti, "copy_from_host");
+  static const int blocks[] = {3, 4, 6, 3};
+  static const char* const forward[] = {"conv1x1", "bn",   "relu",    "conv3x3",
+                                        "bn",      "relu", "conv1x1", "bn"};
+  static const char* const backward[] = {"bn_backward",   "conv1x1_dgrad", "conv1x1_wgrad",
+                                         "relu_backward", "bn_backward",   "conv3x3_dgrad",
+                                         "conv3x3_wgrad", "relu_backward", "bn_backward",
+                                         "conv1x1_dgrad", "conv1x1_wgrad"};
+  for (int i = 0; i < 161; ++i) launch("init_uniform", thread);
+  for (int step = 0; step < steps; ++step) {
+    copy_from_host(thread);
+    launch("conv7x7", thread);
+    launch("max_pool", thread);
+    for (int stage = 0; stage < 4; ++stage) {
+      for (int block = 0; block < blocks[stage]; ++block) {
+        for (int i = 0; i < 8; ++i) launch(forward[i], thread);
+        if (block == 0) launch("conv_down", thread);
+        launch("add_relu", thread);
+      }
+    }
+    launch("avg_pool", thread);
+    launch("gemm", thread);
+    launch("nll_loss", thread);
+    launch("nll_loss_backward", thread);
+    for (int stage = 3; stage >= 0; --stage) {
+      for (int block = blocks[stage] - 1; block >= 0; --block) {
+        launch("add_relu_backward", thread);
+        for (int i = 0; i < 11; ++i) launch(backward[i], thread);
+        if (block == 0) launch("conv_down_backward", thread);
+      }
+    }
+    launch("max_pool_backward", thread);
+    if (step == 0) {
+      for (int i = 0; i < 161; ++i) launch("fill", thread);
+    }
+    for (int i = 0; i < 24; ++i) launch("adamw", thread);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   initialize_function initialize;
@@ -169,11 +212,12 @@ int main(int argc, char** argv) {
   if (cupti == NULL) return 5;
   *(void**)&launch = find(cupti, "launch");
   thread = (unsigned)syscall(SYS_gettid);
-  if (strncmp(argv[1], "by ", 3) == 0) return run_steps(argv[1] + 3), 0;
+  if (strncmp(argv[1], "by-", 3) == 0) return run_steps(argv[1] + 3), 0;
   if (strcmp(argv[1], "graph") == 0) return run_graph(), 0;
   if (strcmp(argv[1], "profiled") == 0) return run_profiled(), 0;
   if (strcmp(argv[1], "long") == 0) return run_long(), 0;
   if (strcmp(argv[1], "storm") == 0 && argc == 4) return run_storm(atol(argv[2]), atol(argv[3])), 0;
+  if (strcmp(argv[1], "training") == 0 && argc == 3) return run_training(atoi(argv[2])), 0;
   if (strcmp(argv[1], "external") == 0) return run_external(), 0;
   const uint64_t step = pasta_begin("step");
   const uint64_t forward = pasta_begin("forward");
