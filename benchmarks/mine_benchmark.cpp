@@ -228,30 +228,12 @@ void grammar(benchmark::State& state) {
   state.counters["items"] = static_cast<double>(items);
 }
 
-// The template is the first step.
-void segments(benchmark::State& state) {
-  const auto size = static_cast<std::size_t>(state.range(1));
-  const String string = text_of(state.range(0), size);
-  const String step = text_of(kTrace, 326);
-  std::size_t copies = 0;
-  for (auto _ : state) copies = segment(string, step).copies.size();
-  per_symbol(state, size);
-  state.counters["copies"] = static_cast<double>(copies);
-}
-
 void all_texts(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"text", "symbols"})->Unit(benchmark::kMillisecond);
   for (std::int64_t kind = 0; kind < kKinds; ++kind) {
     for (std::int64_t size = 10'000; size <= 10'000'000; size *= 10) benchmark->Args({kind, size});
   }
 }
-void traces(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"text", "symbols"})->Unit(benchmark::kMillisecond);
-  for (const std::int64_t kind : {kTrace, kNoisy}) {
-    for (std::int64_t size = 10'000; size <= 1'000'000; size *= 10) benchmark->Args({kind, size});
-  }
-}
-
 BENCHMARK(repeats)->Apply(all_texts);
 BENCHMARK(sort)->Apply(all_texts);
 #ifdef PASTA_DIVSUFSORT
@@ -259,7 +241,6 @@ BENCHMARK(sort_divsufsort)->Apply(all_texts);
 #endif
 BENCHMARK(periods)->Apply(all_texts);
 BENCHMARK(grammar)->Apply(all_texts);
-BENCHMARK(segments)->Apply(traces);
 
 }  // namespace
 }  // namespace pasta::mine

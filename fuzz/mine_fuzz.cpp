@@ -79,16 +79,6 @@ void check_alignment(Symbols from, Symbols to) {
   check(cost == 0 || !align(from, to, cost - 1));
 }
 
-void check_segments(Symbols pattern, Symbols string) {
-  if (pattern.empty() || string.empty()) return;
-  const Segmentation exact = segment(string, pattern, {.max_error = 0.375, .beam = 10'000});
-  check(reference::segment_cost(exact, string.size(), pattern.size(), 6) ==
-        reference::least_segment_cost(string, pattern, 6));
-  const Segmentation narrow = segment(string, pattern, {.max_error = 0.375, .beam = 2});
-  check(reference::segment_cost(narrow, string.size(), pattern.size(), 6) >=
-        reference::least_segment_cost(string, pattern, 6));
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -125,7 +115,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   check_grammar(joined.text(), lanes);
   check_alignment(lanes[0], lanes[1]);
-  check_segments(lanes[0], lanes[1]);
-  check_segments(lanes[0], s);
   return 0;
 }

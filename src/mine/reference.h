@@ -15,7 +15,6 @@
 #include "mine/periods.h"
 #include "mine/repeats.h"
 #include "mine/runs.h"
-#include "mine/segment.h"
 
 namespace pasta::mine::reference {
 
@@ -136,60 +135,6 @@ inline bool turns_into(const Alignment& alignment, Symbols from, Symbols to) {
                                       : edits.deletions) += step.count;
   }
   return i == from.size() && j == to.size() && edits == alignment.edits;
-}
-
-// What segment() makes as small as it can, in its own unit: sixteenths of an edit. A stretch
-// outside costs `outside` a symbol and two edits, and what a copy before it lacks counts as
-// outside.
-inline std::uint64_t segment_cost(const Segmentation& found, std::uint64_t size,
-                                  std::uint64_t pattern_size, std::uint64_t outside) {
-  std::uint64_t cost = 0;
-  std::uint64_t at = 0;
-  std::uint64_t lacks = 0;
-  for (const Copy& copy : found.copies) {
-    const std::uint64_t gap = copy.begin - at;
-    if (at > 0 && gap + lacks > 0) cost += 32 + outside * lacks;
-    cost += outside * gap + 16 * std::uint64_t{copy.edits.cost()};
-    if (copy.begin == 0 && copy.first > 0) ++cost;
-    lacks = pattern_size - copy.last;
-    at = copy.end;
-  }
-  const std::uint64_t rest = size - at;
-  if (rest == 0) return cost;
-  if (at == 0) return cost + outside * rest;
-  const std::uint64_t left = 32 + outside * (lacks + rest);
-  return cost + (lacks == 0 ? std::min(left, 16 * rest) : left);
-}
-
-// The least that there can be, by the same dynamic programming over every state.
-inline std::uint64_t least_segment_cost(Symbols string, Symbols pattern, std::uint64_t outside) {
-  const std::size_t size = pattern.size();
-  std::vector<std::uint64_t> cell(size, 1);
-  cell[0] = 0;
-  std::uint64_t out = 0;
-  for (const std::uint32_t symbol : string) {
-    std::vector<std::uint64_t> next(size);
-    for (std::size_t q = 0; q < size; ++q) next[q] = cell[q] + 16;
-    for (std::size_t q = 0; q < size; ++q) {
-      std::uint64_t& to = next[(q + 1) % size];
-      to = std::min(to, cell[q] + (pattern[q] == symbol ? 0 : 16));
-    }
-    const auto skip = [&] {
-      for (std::size_t i = 0; i < 2 * size; ++i) {
-        std::uint64_t& to = next[(i + 1) % size];
-        to = std::min(to, next[i % size] + 16);
-      }
-    };
-    skip();
-    out += outside;
-    for (std::size_t q = 0; q < size; ++q) {
-      out = std::min(out, next[q] + 32 + (q == 0 ? 0 : outside * (size - q)));
-    }
-    next[0] = std::min(next[0], out);
-    skip();
-    cell = next;
-  }
-  return std::min(out, *std::min_element(cell.begin(), cell.end()));
 }
 
 // Fibonacci words, the strings over two symbols that are fullest of repeats among those without a
