@@ -185,7 +185,8 @@ EXPORT void fake_launch_graph(void* context, void* module, void* stream, const F
                               std::size_t count) {
   std::vector<std::pair<void*, std::vector<device::Warp>>> nodes;
   for (std::size_t i = 0; i < count; ++i) {
-    GraphNodeData node{};
+    GraphNodeData node;
+    std::memset(static_cast<void*>(&node), 0, sizeof node);
     node.type = kKernelNode;
     node.launch = data_of(context, module, nullptr, kernels[i]);
     node.launch.api_stream_handle = stream;

@@ -383,6 +383,10 @@ std::shared_ptr<Table> table_for(Context& context, Stream& stream,
   if (!at) return nullptr;
   auto table = std::make_shared<Table>();
   table->snapshot = std::move(snapshot);
+  if (table->snapshot->left_out > 0) {
+    count_problem("objects were left out of a table, and what accesses them is unknown",
+                  table->snapshot->left_out);
+  }
   table->at = *at;
   if (!table->snapshot->objects.empty()) {
     good(s.api.copy_to_device(address_of(context, *at), table->snapshot->objects.data(), bytes,
@@ -398,11 +402,12 @@ std::shared_ptr<Table> table_for(Context& context, Stream& stream,
 }
 
 // Nothing is analysed of a launch that is given no data.
-void leave_out(const LaunchData& data, Handle stream) {
-  good(state().api.set_launch_data(data.launch, data.function, stream, nullptr),
+void leave_out(const LaunchData& data) {
+  good(state().api.set_launch_data(data.launch, data.function, data.stream_handle, nullptr),
        "a launch without analysis");
 }
 
+// `stream_handle`: on which it is ordered behind what is written for it.
 void begin_launch(const LaunchData& data, Handle stream_handle) {
   State& s = state();
   const std::int64_t start_ns = now_ns();
@@ -438,7 +443,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   if (!taken || !stream) {
     if (taken) count_problem("launches in too many streams");
-    leave_out(data, stream_handle);
+    leave_out(data);
     return;
   }
   if (no_arena && !make_arena(*context, stream_handle)) {
@@ -483,7 +488,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   if (!at) {
     count_problem("launches were not analysed: no room on the device");
-    leave_out(data, stream_handle);
+    leave_out(data);
     return;
   }
   std::byte* const address = address_of(*context, *at);
@@ -491,10 +496,11 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   pending.block = s.patch->block(pending.launch, snapshot->objects, function.code,
                                  reinterpret_cast<std::uintptr_t>(address));
   const std::vector<std::byte> image = std::exchange(pending.block.image, {});
-  const bool ready = good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
-                          "the header of a launch") &&
-                     good(s.api.set_launch_data(data.launch, data.function, stream_handle, address),
-                          "the data of a launch");
+  const bool ready =
+      good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
+           "the header of a launch") &&
+      good(s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
+           "the data of a launch");
   log(fmt::format("launch {} {} grid {},{},{} block {},{},{} stream {} at {} ({} bytes, {} back)",
                   number, name, data.grid[0], data.grid[1], data.grid[2], data.block[0],
                   data.block[1], data.block[2], stream_handle, static_cast<void*>(address),
@@ -695,9 +701,21 @@ void finish() {
 
 // --- callbacks
 
+void allocated(const MemoryData& memory) {
+  State& s = state();
+  log(fmt::format("allocated {:#x} {} flags {:#x}", memory.address, memory.bytes, memory.flags));
+  const std::lock_guard lock(s.objects_mutex);
+  s.objects.allocated(memory.address, memory.bytes, kind_of_flags(memory.flags));
+}
+
+void freed(std::uint64_t address) {
+  State& s = state();
+  const std::lock_guard lock(s.objects_mutex);
+  s.objects.freed(address);
+}
+
 void on_resource(ResourceCallback callback, const void* data) {
   State& s = state();
-  const auto memory = [&]() -> const MemoryData& { return *static_cast<const MemoryData*>(data); };
   switch (callback) {
     case ResourceCallback::kModuleLoaded:
       load_module(*static_cast<const ModuleData*>(data));
@@ -710,25 +728,20 @@ void on_resource(ResourceCallback callback, const void* data) {
     }
     case ResourceCallback::kMemoryAllocated:
     case ResourceCallback::kAllocatedAsync:
-    case ResourceCallback::kPoolPointerImported: {
-      log(fmt::format("allocated {:#x} {} flags {:#x}", memory().address, memory().bytes,
-                      memory().flags));
-      const std::lock_guard lock(s.objects_mutex);
-      s.objects.allocated(memory().address, memory().bytes, kind_of_flags(memory().flags));
+    case ResourceCallback::kPoolPointerImported:
+      allocated(*static_cast<const MemoryData*>(data));
       break;
-    }
     case ResourceCallback::kHostAllocated: {
+      const auto& memory = *static_cast<const MemoryData*>(data);
       const std::lock_guard lock(s.objects_mutex);
-      s.objects.allocated(memory().address, memory().bytes, MemoryKind::kHost);
+      s.objects.allocated(memory.address, memory.bytes, MemoryKind::kHost);
       break;
     }
     case ResourceCallback::kMemoryFreed:
     case ResourceCallback::kHostFreed:
-    case ResourceCallback::kFreedAsync: {
-      const std::lock_guard lock(s.objects_mutex);
-      s.objects.freed(memory().address);
+    case ResourceCallback::kFreedAsync:
+      freed(static_cast<const MemoryData*>(data)->address);
       break;
-    }
     case ResourceCallback::kStreamDestroyStarting: {
       const auto& stream = *static_cast<const StreamData*>(data);
       std::shared_ptr<Stream> known;
@@ -765,10 +778,15 @@ void on_resource(ResourceCallback callback, const void* data) {
 void on_graph(GraphCallback callback, const void* data) {
   if (callback == GraphCallback::kNodeBegin) {
     const auto& node = *static_cast<const GraphNodeData*>(data);
-    if (node.type != kKernelNode) return;
-    const LaunchData& launch = node.launch;
-    begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
-                                                             : launch.stream_handle);
+    if (node.type == kKernelNode) {
+      const LaunchData& launch = node.launch;
+      begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
+                                                               : launch.stream_handle);
+    } else if (node.type == kAllocationNode) {
+      allocated(node.allocation);
+    } else if (node.type == kFreeNode) {
+      freed(node.freed);
+    }
   } else if (callback == GraphCallback::kLaunchEnd) {
     end_launches();
   }

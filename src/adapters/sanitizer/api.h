@@ -98,15 +98,18 @@ struct LaunchData {
   Handle api_stream_handle;
 };
 
-// The union behind it has other members for nodes that are no kernels.
 struct GraphNodeData {
   Handle graph;
   std::uint32_t launch_id;
   Handle node;
-  std::int32_t type;  // CUgraphNodeType; 0: a kernel
-  LaunchData launch;
+  std::int32_t type;  // CUgraphNodeType
+  union {
+    LaunchData launch;      // kKernelNode
+    MemoryData allocation;  // kAllocationNode
+    std::uint64_t freed;    // kFreeNode: an address
+  };
 };
-inline constexpr std::int32_t kKernelNode = 0;
+inline constexpr std::int32_t kKernelNode = 0, kAllocationNode = 10, kFreeNode = 11;
 
 struct GraphLaunchData {
   Handle context;

@@ -58,7 +58,12 @@ SAME(GraphNodeData, graph, Sanitizer_GraphNodeLaunchData, graphExec);
 SAME(GraphNodeData, type, Sanitizer_GraphNodeLaunchData, nodeType);
 SAME(GraphNodeData, launch, Sanitizer_GraphNodeLaunchData, launchData);
 SAME(GraphLaunchData, stream_handle, Sanitizer_GraphLaunchData, hStream);
+SAME(GraphNodeData, freed, Sanitizer_GraphNodeLaunchData, memFreeAddress);
+static_assert(offsetof(GraphNodeData, allocation) ==
+              offsetof(Sanitizer_GraphNodeLaunchData, memAllocData));
 static_assert(kKernelNode == CU_GRAPH_NODE_TYPE_KERNEL);
+static_assert(kAllocationNode == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+static_assert(kFreeNode == CU_GRAPH_NODE_TYPE_MEM_FREE);
 
 #define VALUE(type, ours, theirs) static_assert(static_cast<int>(type::ours) == theirs)
 VALUE(Domain, kDriver, SANITIZER_CB_DOMAIN_DRIVER_API);

@@ -1,0 +1,159 @@
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "adapters/sanitizer/objects.h"
+#include "adapters/sanitizer/opcodes.h"
+#include "adapters/sanitizer/patches.h"
+#include "adapters/sanitizer/pool.h"
+
+namespace pasta::adapters::sanitizer {
+namespace {
+
+// A program for a GPU with one kernel, whose instructions have these lowest words.
+std::string cubin(const std::string& kernel, const std::vector<std::uint64_t>& words) {
+  const std::string names = std::string(1, '\0') + ".text." + kernel + '\0';
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_shoff = sizeof header;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 2;
+  header.e_shstrndx = 0;
+  Elf64_Shdr sections[2] = {};
+  sections[0].sh_type = SHT_STRTAB;
+  sections[0].sh_offset = sizeof header + sizeof sections;
+  sections[1].sh_name = 1;
+  sections[1].sh_type = SHT_PROGBITS;
+  sections[1].sh_offset = sections[0].sh_offset + names.size();
+  sections[1].sh_size = 16 * words.size();
+  std::string made(reinterpret_cast<const char*>(&header), sizeof header);
+  made.append(reinterpret_cast<const char*>(sections), sizeof sections).append(names);
+  for (const std::uint64_t word : words) {
+    const std::uint64_t instruction[2] = {word, ~std::uint64_t{0}};
+    made.append(reinterpret_cast<const char*>(instruction), sizeof instruction);
+  }
+  return made;
+}
+
+auto unseen(const std::string& code) { return find_unseen(std::as_bytes(std::span(code))); }
+
+TEST(SanitizerOpcodes, WhatNoPatchSees) {
+  // As ptxas 13.0 writes them for compute capability 9.0, 10.0 and 12.0.
+  constexpr std::uint64_t kLoadTile = 0x00000008060075b4, kLoadMulticast = 0x00000008060073b4,
+                          kStoreTile = 0x00000006040073b5, kReduceTile = 0x00000004080073b6,
+                          kPrefetchTile = 0x00000004060075b8, kBulkCopy = 0x00000004080073ba,
+                          kTexture = 0x2000040006077f60, kFetch = 0x000004ff05057f66,
+                          kSurface = 0x7000060008097f99, kLoad = 0x0000000402007981,
+                          kStore = 0x0000000702007986, kReduce = 0x00000009040079a6;
+  const auto found =
+      unseen(cubin("gemm", {kLoad, kLoadTile, kLoadMulticast, kStore, kStoreTile, kReduceTile,
+                            kPrefetchTile, kBulkCopy, kTexture, kFetch, kSurface, kReduce}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.at("gemm"),
+            (device::UnseenRow{.tensor_loads = 2, .tensor_stores = 2, .textures = 3}));
+  EXPECT_TRUE(unseen(cubin("plain", {kLoad, kStore, kReduce, kBulkCopy})).empty());
+}
+
+TEST(SanitizerOpcodes, WhatIsNoProgramOrCut) {
+  const std::string whole = cubin("gemm", {0x5b4, 0x5b4});
+  for (std::size_t size = 0; size < whole.size(); ++size) unseen(whole.substr(0, size));
+  EXPECT_TRUE(unseen("\x7f"
+                     "ELF")
+                  .empty());
+  std::string wrong = whole;
+  for (std::size_t at = 0; at < sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Shdr); ++at) {
+    for (const char byte : {'\x7f', '\xff'}) {
+      wrong[at] = byte;
+      unseen(wrong);
+    }
+    wrong[at] = whole[at];
+  }
+  EXPECT_EQ(unseen(whole).at("gemm").tensor_loads, 2u);
+}
+
+TEST(SanitizerObjects, WhatIsLive) {
+  Objects objects;
+  objects.allocated(0x2000, 0x100, MemoryKind::kDevice);
+  objects.allocated(0x1000, 0x100, MemoryKind::kManaged);
+  const auto before = objects.snapshot();
+  EXPECT_EQ(objects.snapshot(), before) << "nothing has changed";
+  ASSERT_EQ(before->objects.size(), 2u);
+  EXPECT_EQ(before->objects[0].address, 0x1000u);
+  EXPECT_EQ(before->objects[0].number, 2u);
+  EXPECT_EQ(before->kinds[0], MemoryKind::kManaged);
+  // What is freed twice, or in the middle, was no allocation.
+  objects.freed(0x1080);
+  EXPECT_EQ(objects.snapshot(), before);
+  // A larger one in the place of both, of one from its middle on, and one that ends in another.
+  objects.allocated(0x0f00, 0x1200, MemoryKind::kDevice);
+  EXPECT_EQ(objects.snapshot()->objects.size(), 1u);
+  objects.allocated(0x2000, 0x10, MemoryKind::kDevice);
+  EXPECT_EQ(objects.snapshot()->objects.size(), 1u);
+  EXPECT_EQ(objects.snapshot()->objects[0].number, 4u);
+  objects.freed(0x2000);
+  EXPECT_TRUE(objects.snapshot()->objects.empty());
+  EXPECT_EQ(before->objects.size(), 2u) << "who holds it goes on with it";
+  objects.allocated(~std::uint64_t{0} - 10, 100, MemoryKind::kDevice);
+  objects.allocated(1, 0, MemoryKind::kDevice);
+  EXPECT_EQ(objects.snapshot()->objects.size(), 1u);
+}
+
+TEST(SanitizerObjects, TooManyLeaveTheSmallestOut) {
+  Objects objects;
+  for (std::uint64_t i = 0; i < Objects::kMost + 10; ++i) {
+    objects.allocated(i << 20, i < 10 ? 8 : 16, MemoryKind::kDevice);
+  }
+  const auto snapshot = objects.snapshot();
+  EXPECT_EQ(snapshot->objects.size(), Objects::kMost);
+  EXPECT_EQ(snapshot->left_out, 10u);
+  EXPECT_EQ(snapshot->objects[0].bytes, 16u);
+}
+
+TEST(SanitizerPool, PiecesDoNotMeet) {
+  Pool pool(4096);
+  EXPECT_EQ(pool.take(4097), std::nullopt);
+  const auto a = pool.take(1), b = pool.take(512), c = pool.take(3072);
+  EXPECT_EQ(a, 0u);
+  EXPECT_EQ(b, 256u);
+  EXPECT_EQ(c, 768u);
+  EXPECT_EQ(pool.take(257), std::nullopt);
+  EXPECT_EQ(pool.take(256), 3840u);
+  pool.give(*b);
+  EXPECT_EQ(pool.take(513), std::nullopt);
+  pool.give(*a);
+  EXPECT_EQ(pool.take(768), 0u) << "holes side by side are one";
+  pool.give(*c);
+  pool.give(3840);
+  pool.give(0);
+  EXPECT_EQ(pool.take(4096), 0u);
+}
+
+TEST(SanitizerPatches, BlocksHoldWhatTheySay) {
+  const std::vector<device::MemoryObject> objects = {{0x10000, 4096, 1}, {0x20000, 64, 2}};
+  device::Launch launch;
+  launch.objects = objects.data();
+  launch.object_count = 2;
+  for (const PatchKind& patch : patches()) {
+    const Block small = patch.block(launch, objects, 0, 0);
+    const Block same = patch.block(launch, objects, 0, 0x7f0000000000);
+    EXPECT_EQ(small.bytes, same.bytes) << patch.name;
+    EXPECT_LE(small.image.size(), small.bytes) << patch.name;
+    EXPECT_LE(small.result_begin, small.result_end);
+    EXPECT_LE(small.result_end, small.bytes);
+    EXPECT_LT(small.bytes, std::size_t{4} << 20) << "many launches find room beside each other";
+    EXPECT_EQ(find_patch(patch.name), &patch);
+    if (patch.result == nullptr) continue;
+    std::vector<std::byte> back(small.result_end - small.result_begin);
+    std::memcpy(back.data(), small.image.data() + small.result_begin,
+                std::min(back.size(), small.image.size() - small.result_begin));
+    EXPECT_EQ(patch.result(launch, back, {}).dropped, 0u) << "of a launch that accessed nothing";
+  }
+  EXPECT_EQ(find_patch("none"), nullptr);
+}
+
+}  // namespace
+}  // namespace pasta::adapters::sanitizer
