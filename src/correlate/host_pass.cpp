@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "correlate/path_nodes.h"
+#include "event/path_nodes.h"
 
 namespace pasta::correlate {
 namespace {
@@ -255,7 +255,7 @@ void HostPass::remember_forward(const Event& event, LaneState& lane, FrameId nod
 
 bool HostPass::is_node(const Event& event) const {
   return event.kind == Kind::kScope && (event.flags & kInstant) == 0 &&
-         is_path_node(static_cast<ScopeDomain>(event.detail), dictionary_.text(event.name));
+         event::is_path_node(static_cast<ScopeDomain>(event.detail), dictionary_.text(event.name));
 }
 
 bool HostPass::lies_below(FrameId path, FrameId above) const {

@@ -53,6 +53,8 @@ enum class CaptureBy : std::uint32_t {
 // RunPage::cuda.
 inline constexpr std::uint32_t kCudaDriverCalls = 1;  // all calls of the driver
 inline constexpr std::uint32_t kCudaWholeGraphs = 2;  // graphs as one piece of work each
+// How much of Python's call stack is told with operators.
+enum class PythonMode : std::uint32_t { kOff, kLines, kStacks };
 
 // Times in a spool are of CLOCK_MONOTONIC, to within kClockNs where the run's page allows ticks.
 inline constexpr std::int64_t kClockNs = 20'000;
@@ -95,6 +97,8 @@ struct RunPage {
   // told of, in all processes.
   std::atomic<std::uint32_t> captured;
   std::atomic<std::uint64_t> iterations;
+  std::uint32_t torch;  // 1: operators and modules of PyTorch are wanted
+  PythonMode python;
 };
 static_assert(sizeof(RunPage) <= 4096);
 

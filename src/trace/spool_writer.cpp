@@ -17,8 +17,10 @@
 #include <new>
 
 #include "base/iteration_name.h"
+#include "event/path_nodes.h"
 #include "trace/append_text.h"
 #include "trace/barrier.h"
+#include "trace/shared_paths.h"
 #include "trace/tick_clock.h"
 
 namespace pasta::trace {
@@ -30,7 +32,8 @@ constexpr std::size_t kMapping = kLanePageBytes + kWindowBytes;
 // What has been defined is looked up among the few of its set. Two names that are in use all the
 // time and share a set would otherwise be defined with each event.
 constexpr std::uint32_t kWays = 4;
-constexpr std::uint32_t kSlots = 512;
+constexpr std::uint32_t kManySlots = 4096;  // operators with their shapes are hundreds
+constexpr std::uint32_t kFewSlots = 512;
 // How often what found no room is tried again: on a full disk each try takes long.
 constexpr std::uint32_t kBetweenTries = 1024;
 // A thread is asked for its number again when its stack is not where it was, by so much.
@@ -100,6 +103,7 @@ struct Slot {
 };
 
 // What the file has defined, by key. May forget: then it is defined anew.
+template <std::uint32_t kSlots>
 class Known {
  public:
   [[nodiscard]] std::uint32_t find(const Hash& key) const {
@@ -183,6 +187,13 @@ struct Skipped {
 };
 constexpr std::uint32_t kSkippedStacks = 8;
 
+// What only the process itself knows of a range that is open.
+struct OpenAutograd {
+  std::uint64_t backward;  // sequence + 1 of the backward range that it is or lies in
+  std::uint32_t forward_thread;
+  SharedPath path;  // that it opens; kNoPath: not asked for yet, or unknown
+};
+
 // A range of the process. Of the ones that are free each names the next.
 struct Started {
   std::atomic<std::uint64_t> range = 0;  // as start() gave it; 0 = free
@@ -248,11 +259,12 @@ struct SpoolThread {
   std::atomic<bool> entered;  // file and lane are being made
 
   Recent recent_strings;
-  Known known_strings, known_frames;
-  Known known_others;  // lanes, devices, attributes
+  Known<kManySlots> known_strings, known_frames;
+  Known<kFewSlots> known_others;  // lanes, devices, attributes
   OpenRange open[kMaxOpen];
   std::uint32_t next_retired;
   Retired retired[kRetired];      // where only the newest part is kept
+  OpenAutograd autograd[kMaxOpen];  // of each
   char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
   char path[PATH_MAX];            // here, because stacks may be small
 };
@@ -278,6 +290,8 @@ struct Run {
 constinit Run g_run;
 constinit std::atomic<bool> g_joined = false;
 constinit std::atomic<bool> g_collecting = true;
+// Whether threads hang ranges below those of others.
+constinit std::atomic<bool> g_sharing = false;
 // As the run's page says, and this host can.
 constinit bool g_ticks = false;     // the counter of ticks is sound
 constinit bool g_barriers = false;  // who follows makes all threads pass a barrier
@@ -700,8 +714,8 @@ std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
   return cell.id;
 }
 
-template <class Cell>
-std::uint32_t define(SpoolThread& thread, Known& known, const Hash& key, Cell& cell,
+template <class Cell, class KnownCells>
+std::uint32_t define(SpoolThread& thread, KnownCells& known, const Hash& key, Cell& cell,
                      std::uint32_t& count) {
   cell.id = count + 1;
   if (!add_cell(thread, cell)) return 0;
@@ -729,6 +743,51 @@ std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint3
   cell.name = name;
   cell.domain = static_cast<std::uint32_t>(domain);
   return define(thread, thread.known_frames, key, cell, thread.frames);
+}
+
+SharedPath opened_path(SharedPath around, std::string_view name, ScopeDomain domain) {
+  if (!event::is_path_node(domain, name)) return around;
+  return shared_path(around, name, hash(name.data(), name.size()).a, domain);
+}
+
+// Of the innermost range that is open. What was opened before paths were shared is asked for now.
+SharedPath path_of(SpoolThread& thread) {
+  SharedPath path = kOutside;
+  std::uint32_t i = thread.open_count;
+  for (; i > 0; --i) {
+    if (thread.open[i - 1].frame == 0 || thread.autograd[i - 1].path == kNoPath) continue;
+    path = thread.autograd[i - 1].path;
+    break;
+  }
+  for (; i < thread.open_count; ++i) {
+    if (thread.open[i].frame == 0) continue;
+    path = opened_path(path, thread.open_names[i], static_cast<ScopeDomain>(thread.open[i].domain));
+    thread.autograd[i].path = path;
+  }
+  return path;
+}
+
+// The frame of this file that a path of the process is; 0 for one that is too deep to be told.
+std::uint32_t frame_of(SpoolThread& thread, SharedPath path) {
+  SharedPath missing[kMaxOpen * 2];
+  std::uint32_t count = 0;
+  std::uint32_t frame = 0;
+  const auto key_of = [](SharedPath of) { return Hash{mix(of ^ std::uint64_t{1} << 40), of}; };
+  for (; path > kOutside; path = shared_node(path).parent) {
+    frame = thread.known_frames.find(key_of(path));
+    if (frame != 0) break;
+    if (count == kMaxOpen * 2) return 0;
+    missing[count++] = path;
+  }
+  while (count > 0) {
+    const SharedPath next = missing[--count];
+    const SharedNode node = shared_node(next);
+    const std::uint32_t name = intern_text(thread, node.name);
+    frame = name == 0 ? 0 : intern_frame(thread, frame, name, node.domain);
+    if (frame == 0) return 0;
+    thread.known_frames.add(key_of(next), frame);
+  }
+  return frame;
 }
 
 // After the ranges from `from` on have changed.
@@ -782,6 +841,7 @@ void close_at(SpoolThread& thread, std::uint32_t at) {
       to->detail = range.domain;
       to->range.sequence = range.sequence;
       to->range.arguments = {range.arguments};
+      to->range.forward_thread = thread.autograd[at].forward_thread;
       to->start_ns = range.start_ns;
       const std::int64_t now_ns = spool_now_ns();
       to->end_ns = now_ns > range.start_ns ? now_ns : range.start_ns;
@@ -793,6 +853,7 @@ void close_at(SpoolThread& thread, std::uint32_t at) {
   }
   for (std::uint32_t i = at; i + 1 < thread.open_count; ++i) {
     thread.open[i] = thread.open[i + 1];
+    thread.autograd[i] = thread.autograd[i + 1];
     std::memcpy(thread.open_names[i], thread.open_names[i + 1], sizeof thread.open_names[i]);
   }
   --thread.open_count;
@@ -901,6 +962,13 @@ void begin_lane(SpoolThread& thread) {
     if (range.silent != 0) continue;
     range.name = intern_text(thread, thread.open_names[i]);
     range.scope = frame;
+    if (const SharedPath path = thread.autograd[i].path; path > kOutside) {
+      // It may hang elsewhere than in what is open around it.
+      const bool node =
+          event::is_path_node(static_cast<ScopeDomain>(range.domain), thread.open_names[i]);
+      const std::uint32_t other = frame_of(thread, node ? shared_node(path).parent : path);
+      if (other != 0) range.scope = frame = other;
+    }
     range.frame = intern_frame(thread, frame, range.name, static_cast<ScopeDomain>(range.domain));
     if (range.name == 0 || range.frame == 0) {
       range.silent = 1;
@@ -1382,6 +1450,10 @@ SpoolPush SpoolPush::opening(std::string_view name) noexcept {
 
 bool is_collecting() noexcept { return in_run() && may_collect() && is_captured(); }
 
+bool wants_torch() noexcept { return in_run() && g_run.page->torch != 0; }
+void share_paths() noexcept { g_sharing.store(true, std::memory_order_relaxed); }
+PythonMode python_mode() noexcept { return in_run() ? g_run.page->python : PythonMode::kOff; }
+
 void work_begins() noexcept {
   if (g_run.process == nullptr) return;
   g_run.process->under_way.fetch_add(1, std::memory_order_seq_cst);
@@ -1572,12 +1644,32 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
   range.domain = static_cast<std::uint16_t>(said.domain);
   range.captures = meaning;
   thread.open_names[at][0] = '\0';
+  OpenAutograd& autograd = thread.autograd[at];
+  autograd = {.backward = at > 0 ? thread.autograd[at - 1].backward : 0,
+              .forward_thread = static_cast<std::uint32_t>(said.forward_thread),
+              .path = kNoPath};
   if (silent) {
     range.silent = 1;
   } else {
     range.name = intern_text(thread, said.name);
     range.scope = thread.scope;
+    const bool numbered = said.sequence != 0 && said.sequence != autograd.backward;
+    SharedPath around = kNoPath;
+    if (numbered && said.forward_thread != 0) {
+      around = forward_path(said.forward_thread, said.sequence);
+      const std::uint32_t frame = around == kNoPath ? 0 : frame_of(thread, around);
+      if (frame != 0) range.scope = frame;
+      if (frame == 0) around = kNoPath;
+      autograd.backward = said.sequence;
+    }
     range.frame = intern_frame(thread, range.scope, range.name, said.domain);
+    if (g_sharing.load(std::memory_order_relaxed)) {
+      if (around == kNoPath) around = path_of(thread);
+      autograd.path = opened_path(around, said.name, said.domain);
+      if (numbered && said.forward_thread == 0 && said.thread != 0) {
+        remember_forward(said.thread, said.sequence, autograd.path);
+      }
+    }
     if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
     range.sequence = said.sequence;
     if (meaning == kCaptures) begin_capture();
@@ -1607,6 +1699,14 @@ void SpoolPush::close(std::uint64_t token) noexcept {
   } else {
     count_unmatched();
   }
+}
+
+void SpoolPush::close_from(std::uint64_t token) noexcept {
+  SpoolThread& thread = *thread_;
+  std::uint32_t at = thread.open_count;
+  while (at > 0 && thread.open[at - 1].token != token) --at;
+  if (at == 0) return close(token);
+  while (thread.open_count >= at) close_at(thread, thread.open_count - 1);
 }
 
 std::uint32_t SpoolPush::depth(std::uint32_t stack) const noexcept {

@@ -86,6 +86,11 @@ void switch_capture(bool on) noexcept;
 // Of the run: see RunPage.
 spool::CaptureBy capture_by() noexcept;
 std::uint32_t cuda_options() noexcept;
+// What the user wants to know of Python in this run. None outside of one.
+bool wants_torch() noexcept;
+// From now on ranges can be told to be the backward of others: what opens costs more.
+void share_paths() noexcept;
+spool::PythonMode python_mode() noexcept;
 
 // Device work of the process that is under way. What a process leaves under way when it ends is
 // counted as lost.
@@ -102,6 +107,10 @@ struct Said {
   ScopeDomain domain = ScopeDomain::kAnnotation;
   std::string_view arguments = {};  // a JSON object
   std::uint64_t sequence = 0;
+  // Autograd's numbers of threads; 0 = none. `thread` is this one. Who gives `forward_thread` too
+  // is the backward of what bore the same sequence there, and hangs below it (docs/correlation.md).
+  std::uint64_t thread = 0;
+  std::uint64_t forward_thread = 0;
 };
 
 class SpoolPush {
@@ -151,6 +160,8 @@ class SpoolPush {
   std::uint64_t open(const Said& said, std::uint32_t stack = 0) noexcept;
   // Ends the range that `token` is of, which need not be the innermost; 0: the innermost.
   void close(std::uint64_t token) noexcept;
+  // Ends that range and all that are open in it, the innermost first.
+  void close_from(std::uint64_t token) noexcept;
   // How many ranges of this stack are open; their innermost ends.
   [[nodiscard]] std::uint32_t depth(std::uint32_t stack) const noexcept;
   void close_innermost(std::uint32_t stack) noexcept;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "correlate/path_nodes.h"
+#include "event/path_nodes.h"
 
 namespace pasta::adapters::spool {
 namespace {
@@ -116,7 +116,7 @@ bool Decoder::define(const Event& cell, Problems& problems) {
       StringId name{frame.name};
       if (!map(frames_, parent) || !map(strings_, name)) return false;
       const auto domain = static_cast<ScopeDomain>(frame.domain);
-      const bool node = correlate::is_path_node(domain, dictionary_->text(name));
+      const bool node = event::is_path_node(domain, dictionary_->text(name));
       return add(frames_, frame.id, node ? dictionary_->frame({parent, name, domain}) : parent);
     }
     case CellKind::kLane: {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "correlate/path_nodes.h"
+#include "event/path_nodes.h"
 
 namespace pasta::adapters::spool {
 
@@ -13,7 +13,7 @@ void Scopes::learn(const Event& event) {
     return;
   }
   const auto domain = static_cast<ScopeDomain>(event.detail);
-  if (!correlate::is_path_node(domain, dictionary_->text(event.name))) return;
+  if (!event::is_path_node(domain, dictionary_->text(event.name))) return;
   const FrameId inside = dictionary_->find_frame({event.scope, event.name, domain});
   if (inside) ended_[event.lane.value].push_back({event.start_ns, event.end_ns, inside});
 }
