@@ -6,6 +6,7 @@
 #include "tools/iterations/iterations.h"
 #include "tools/kernels/kernels.h"
 #include "tools/launches/launches.h"
+#include "tools/layers/layers.h"
 #include "tools/memory/memory.h"
 #include "tools/operators/operators.h"
 #include "tools/overlap/overlap.h"
@@ -17,9 +18,9 @@ namespace pasta {
 
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
-      tools::kSummary,  tools::kKernels,   tools::kOperators, tools::kOverlap,
-      tools::kIdle,     tools::kLaunches,  tools::kMemory,    tools::kIterations,
-      tools::kPatterns, tools::kProcesses, tools::kAccess,    tools::kDiagnose,
+      tools::kSummary,  tools::kKernels,  tools::kOperators,  tools::kOverlap,  tools::kIdle,
+      tools::kLaunches, tools::kMemory,   tools::kIterations, tools::kPatterns, tools::kProcesses,
+      tools::kAccess,   tools::kDiagnose, tools::kLayers,
   };
   return kTools;
 }
