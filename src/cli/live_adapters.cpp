@@ -182,6 +182,7 @@ constexpr std::array kLiveAdapters = {
                 check_cuda},
     LiveAdapter{"rocprofiler", "ROCm: kernels, copies, memory, calls of HIP and RCCL, ROCTx",
                 "ROCP_TOOL_LIBRARIES", true, check_rocm},
+    LiveAdapter{"torch", "operators, modules and lines of PyTorch", nullptr, false, torch},
     LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
     LiveAdapter{"oclgrind", "memory accesses of OpenCL kernels, in a simulator", nullptr, false,
                 oclgrind},
@@ -249,6 +250,7 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
                                             std::getenv(adapter.variable)));
     }
   }
+  result.torch = all || std::find(names.begin(), names.end(), "torch") != names.end();
   if (!counters.empty()) {
     const bool asked = all || std::find(names.begin(), names.end(), "rocprofiler") != names.end();
     if (!asked || !can_count_on_rocm()) {

@@ -41,6 +41,7 @@ std::optional<std::string> find_collector();
 // Variables for the environment of a program that is to be watched.
 struct WatchEnvironment {
   std::vector<std::pair<std::string, std::string>> variables;
+  bool torch = false;                                          // PyTorch is to be watched
   std::vector<std::string> warnings;                           // adapters that stay out, and why
   KindSet provides = KindSet::all() - KindSet(Kind::kDevice);  // the most that can be seen
 };

@@ -101,6 +101,16 @@ const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALL
                                   "makes: costs more than it tells",
                                   &Settings::cuda_driver_calls};
 
+constexpr std::string_view kPythonModes[] = {"off", "lines", "stacks"};
+const OptionRow kPythonRow = {
+    "--python",
+    "PASTA_PYTHON",
+    "WHAT",
+    "How much of Python's call stack is told with operators: nothing, the "
+    "nearest line of the user's own, or all of it",
+    &Settings::python,
+    kPythonModes};
+
 const OptionRow kLiveRow = {"--live", "PASTA_LIVE", nullptr,
                             "Show in the lowest lines of the terminal what is going on",
                             &Settings::live};
@@ -322,7 +332,7 @@ const Verb kRun = {
                 &kPluginRow,     &kReportRow,  &kFormatRow,  &kTopRow,      &kTimeUnitRow,
                 &kWidthRow,      &kSpoolRow,   &kDelayRow,   &kDurationRow, &kCaptureRow,
                 &kIncludeRow,    &kExcludeRow, &kKeepRow,    &kCountersRow, &kCudaGraphsRow,
-                &kCudaDriverRow, &kLiveRow},
+                &kCudaDriverRow, &kPythonRow,  &kLiveRow},
     .run = run,
     .runs_program = true};
 

@@ -108,6 +108,8 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   run->first_iteration = options.first_iteration;
   run->last_iteration = options.last_iteration;
   run->cuda = options.cuda;
+  run->torch = options.torch ? 1 : 0;
+  run->python = options.python;
   gethostname(run->host, sizeof run->host - 1);
   run->magic.store(kRunMagic, std::memory_order_release);
   return folder;

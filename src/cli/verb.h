@@ -51,6 +51,7 @@ struct Settings {
   std::string capture, include, exclude, keep, counters;
   std::string cuda_graphs = "nodes";
   bool cuda_driver_calls = false;
+  std::string python = "lines";
   bool strict = false;
   bool force = false;
   bool quiet = false;

@@ -44,6 +44,7 @@ Status Watch::set_up() {
   auto environment = watch_environment(plan_.adapters, plan_.counters, *collector);
   if (!environment) return tl::unexpected(std::move(environment).error());
   environment_ = std::move(environment->variables);
+  plan_.folder.torch = environment->torch;
   for (const std::string& warning : environment->warnings) say(warning);
   waits_ = plan_.delay > Clock::duration{};
   plan_.folder.paused = waits_;

@@ -2,12 +2,14 @@
 // profiler calls.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "adapters/cupti/adapter.h"
 #include "adapters/cupti/api.h"
 #include "adapters/rocprofiler/adapter.h"
 #include "adapters/rocprofiler/records.h"
+#include "adapters/torch/torch.h"
 #include "trace/spool_writer.h"
 
 namespace cupti = pasta::adapters::cupti;
@@ -22,6 +24,24 @@ int take(const char* name, Arguments... arguments) {
   cupti::hand_over();
   const auto theirs = reinterpret_cast<Function*>(cupti::find_function(name));
   return theirs == nullptr ? kNotInitialized : theirs(arguments...);
+}
+
+using OpenLibrary = void*(const char*, int);
+
+// Whose dlopen() we stand in front of: another preloaded library's, or the system's.
+OpenLibrary* next_dlopen() {
+  static constinit std::atomic<OpenLibrary*> g_next = nullptr;
+  OpenLibrary* next = g_next.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<OpenLibrary*>(dlsym(RTLD_NEXT, "dlopen"));
+    g_next.store(next, std::memory_order_relaxed);
+  }
+  return next;
+}
+
+[[gnu::noinline]] OpenLibrary* before_library(const char* file) {
+  pasta::adapters::torch::on_library(file);
+  return next_dlopen();
 }
 
 }  // namespace
@@ -74,6 +94,13 @@ __attribute__((visibility("default"))) int rocprofiler_set_api_table(const char*
                                                                      std::uint64_t count) {
   return rocprofiler::set_api_table(name, version, instance, tables, count,
                                     __builtin_return_address(0));
+}
+
+// Where a library is looked for depends on who asks. So this must be a jump to the real one, not a
+// call: then who has called us has called that. The compiler makes it one because nothing is left
+// to do; the test of PyTorch holds it to that.
+__attribute__((visibility("default"))) void* dlopen(const char* file, int mode) noexcept {
+  return before_library(file)(file, mode);
 }
 
 }  // extern "C"

@@ -265,8 +265,8 @@ struct SpoolThread {
   std::uint32_t next_retired;
   Retired retired[kRetired];      // where only the newest part is kept
   OpenAutograd autograd[kMaxOpen];  // of each
-  char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
-  char path[PATH_MAX];            // here, because stacks may be small
+  char open_names[kMaxOpen][64];    // for the child after a fork, whose file has other numbers
+  char path[PATH_MAX];              // here, because stacks may be small
 };
 
 namespace {

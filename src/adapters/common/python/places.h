@@ -1,0 +1,36 @@
+// Where in the program's Python a thread is. Needs no libstdc++: this is for the collector.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace pasta::adapters::common::python {
+
+inline constexpr std::uint32_t kMostPlaces = 48;  // more of a deep stack are not told
+inline constexpr std::size_t kLongestPlace = 1024;
+
+// Places, outermost first, each "file.py(12): function".
+class Places {
+ public:
+  // Takes the interpreter's lock where the thread does not have it, and gives it back. So it must
+  // not be called while a lock is held that another thread may wait for inside of Python; where
+  // PyTorch calls an operator from Python there is none. None on a thread that runs no Python.
+  // `all`: the whole stack; else only the innermost place of the user's own, or where nothing is,
+  // of a package, or else of anything.
+  void find(bool all) noexcept;
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  [[nodiscard]] std::string_view operator[](std::uint32_t i) const { return places_[i]; }
+
+ private:
+  std::uint32_t count_ = 0;
+  std::string_view places_[kMostPlaces];
+  char text_[kLongestPlace];  // of what could not be kept
+};
+
+// The folder of a library whose places are nobody's own. Once, of PyTorch.
+void set_library(std::string_view folder) noexcept;
+// How a file is called: below the folder that the process began in, else below where packages are.
+std::string_view short_path(std::string_view path) noexcept;
+
+}  // namespace pasta::adapters::common::python

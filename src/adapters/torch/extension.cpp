@@ -1,0 +1,201 @@
+// Compiled in the watched process against its PyTorch, behind the text of border.h: hears of every
+// operator on every thread.
+#include <ATen/record_function.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace {
+
+const PastaTorch* g_collector = nullptr;
+
+constexpr std::size_t kLongestArguments = 16 << 10;
+constexpr std::size_t kLongestList = 30;  // of numbers that PyTorch's own profiler calls a list
+
+// Ranges of this thread in which no Python runs, so that their operators have no other place.
+thread_local unsigned g_closed = 0;
+thread_local std::string g_dims, g_types;
+
+bool ends_with(const char* text, std::size_t bytes, const char* ending) {
+  const std::size_t count = std::strlen(ending);
+  return bytes >= count && std::memcmp(text + bytes - count, ending, count) == 0;
+}
+
+// Autograd's number of the only thread that has run operators which wait for their backward pass;
+// 0: none has, kSeveral: several have.
+constexpr std::uint64_t kSeveral = ~std::uint64_t{0};
+std::atomic<std::uint64_t> g_forward_thread{0};
+
+void note_forward(std::uint64_t thread) {
+  std::uint64_t known = g_forward_thread.load(std::memory_order_relaxed);
+  if (known == thread || known == kSeveral) return;
+  if (known != 0 || !g_forward_thread.compare_exchange_strong(known, thread)) {
+    g_forward_thread.store(known == thread ? thread : kSeveral, std::memory_order_relaxed);
+  }
+}
+
+// Around a backward operator. It bears the number, and not the thread, of the forward one.
+bool is_engine(const char* name) { return std::strncmp(name, "autograd::engine::", 18) == 0; }
+
+void add_sequence(const at::RecordFunction& function, PastaOperator& what) {
+  what.thread = function.threadId();
+  what.forward_thread = function.forwardThreadId();
+  if (function.seqNr() < 0) return;
+  what.sequence = static_cast<std::uint64_t>(function.seqNr()) + 1;
+  if (what.forward_thread != 0) return;
+  if (function.scope() == at::RecordScope::FUNCTION && !is_engine(what.name)) {
+    note_forward(what.thread);
+    return;
+  }
+  // With none it would look like a forward operator.
+  const std::uint64_t thread = g_forward_thread.load(std::memory_order_relaxed);
+  if (thread == 0 || thread == kSeveral) {
+    what.sequence = 0;
+  } else {
+    what.forward_thread = thread;
+  }
+}
+
+// Functions that a program writes in Python have plain names, and their backward ends so; those of
+// PyTorch have a namespace, and a digit behind.
+bool is_closed(const at::RecordFunction& function, const char* name, std::size_t bytes) {
+  switch (function.scope()) {
+    case at::RecordScope::USER_SCOPE:
+      return false;
+    case at::RecordScope::BACKWARD_FUNCTION:
+      return !ends_with(name, bytes, "Backward");
+    default:
+      return std::strstr(name, "::") != nullptr;
+  }
+}
+
+void add_number(std::string& to, std::int64_t number) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  to.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void add_sizes(const at::Tensor& tensor) {
+  g_dims += '[';
+  if (tensor.defined() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() &&
+      !tensor.is_nested()) {
+    bool first = true;
+    for (const std::int64_t size : tensor.sizes()) {
+      if (!first) g_dims += ',';
+      first = false;
+      add_number(g_dims, size);
+    }
+  }
+  g_dims += ']';
+}
+
+// The sizes and types of tensors, and of everything else only what sort of thing it is.
+void add_input(const at::IValue& input) {
+  if (input.isTensor()) {
+    const at::Tensor tensor = input.toTensor();
+    add_sizes(tensor);
+    if (tensor.defined()) {
+      const auto type = tensor.dtype().name();
+      g_types.append(type.data(), type.size());
+    }
+    return;
+  }
+  if (input.isTensorList()) {
+    g_dims += '[';
+#if PASTA_TORCH_VERSION >= 201
+    bool first = true;
+    for (const at::IValue& item : input.toListRef()) {
+      if (!first) g_dims += ',';
+      first = false;
+      add_sizes(item.toTensor());
+    }
+#endif
+    g_dims += ']';
+    g_types += "TensorList";
+    return;
+  }
+  g_dims += "[]";
+  if (input.isScalar()) {
+    g_types += "Scalar";
+  } else if (input.isList()) {
+    const auto items = input.toListRef();
+    if (items.empty() || (items[0].isScalar() && items.size() <= kLongestList)) {
+      g_types += "ScalarList";
+    }
+  }
+}
+
+// As in traces of PyTorch's own profiler, without blanks.
+void add_arguments(const at::RecordFunction& function) {
+  const auto inputs = function.inputs();
+  g_dims.clear();
+  if (inputs.empty()) return;
+  g_dims = "{\"Input Dims\":[";
+  g_types = "],\"Input type\":[";
+  bool first = true;
+  for (const at::IValue& input : inputs) {
+    if (!first) {
+      g_dims += ',';
+      g_types += ',';
+    }
+    first = false;
+    g_types += '"';
+    add_input(input);
+    g_types += '"';
+  }
+  g_dims += g_types;
+  g_dims += "]}";
+  if (g_dims.size() > kLongestArguments) g_dims.clear();
+}
+
+struct Opened : at::ObserverContext {
+  PastaOpened opened;
+  bool closed;
+};
+
+std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
+  try {
+    const char* name = function.name();
+    PastaOperator what{};
+    what.name = name;
+    what.name_bytes = std::strlen(name);
+    const bool closed = is_closed(function, name, what.name_bytes);
+    what.is_user_scope = function.scope() == at::RecordScope::USER_SCOPE;
+    what.wants_place = g_closed == 0 && function.scope() == at::RecordScope::FUNCTION;
+    if (!what.is_user_scope) {
+      add_arguments(function);
+      what.arguments = g_dims.data();
+      what.arguments_bytes = g_dims.size();
+      add_sequence(function, what);
+    }
+    auto context = std::make_unique<Opened>();
+    context->opened = g_collector->open(&what);
+    context->closed = closed;
+    if (closed) ++g_closed;
+    return context;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context == nullptr) return;
+  const auto* opened = static_cast<Opened*>(context);
+  if (opened->closed && g_closed > 0) --g_closed;
+  g_collector->close(opened->opened);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int pasta_torch_start(
+    const PastaTorch* collector) {
+  if (collector == nullptr || collector->size < sizeof(PastaTorch) || g_collector != nullptr) {
+    return 0;
+  }
+  g_collector = collector;
+  at::addGlobalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));
+  return 1;
+}

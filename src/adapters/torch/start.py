@@ -1,0 +1,233 @@
+"""What begins to watch PyTorch, in the watched process, when PyTorch is about to be loaded.
+
+Run by the collector (torch.cpp), which gives it the functions begin_module, end_module,
+begin_operator, end_operator, fact, library, short_path, table and the text EXTENSION. Nothing of it
+may fail into the program: what cannot be watched is said as a fact of the process.
+"""
+import sys
+
+
+def when_loaded(name, begin):
+    """Calls begin(module) when the import of this module that is under way is over."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    if spec is None or not getattr(spec, "_initializing", False):
+        return begin(sys.modules.get(name))
+    plain = type(spec)
+
+    class Loading(plain):
+        # Set by the import system: to False at the end, whether it failed or not.
+        @property
+        def _initializing(self):
+            return self.__dict__.get("_initializing", False)
+
+        @_initializing.setter
+        def _initializing(self, value):
+            self.__dict__["_initializing"] = value
+            if not value:
+                self.__class__ = plain
+                begin(sys.modules.get(name))
+
+    spec.__class__ = Loading
+
+
+def version_of(torch):
+    numbers = str(torch.__version__).split("+")[0].split(".")[:2]
+    return tuple(int("".join(filter(str.isdigit, number)) or 0) for number in numbers)
+
+
+# --- operators
+
+# Without the checks that PyTorch's own release builds have not got: they change the size of things.
+FLAGS = ["-O2", "-DNDEBUG", "-shared", "-fPIC", "-w"]
+
+
+class Unbuilt(Exception):
+    """Why there is no extension."""
+
+
+def loaded_libraries():
+    """PyTorch's libraries in this process, by the beginning of their names."""
+    found = {}
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            path = line.rstrip("\n").partition("/")[2]
+            name = path.rpartition("/")[2]
+            for library in ("libtorch_cpu.so", "libc10.so"):
+                if name.startswith(library):
+                    found[library] = "/" + path
+    return list(found.values())
+
+
+def cache_folder(os):
+    given = os.environ.get("PASTA_CACHE")
+    if given:
+        return given
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "pastaprof")
+
+
+def build(torch, to, os):
+    """Compiles the extension. The compiler is not watched."""
+    import shutil
+    import subprocess
+    import tempfile
+    compiler = next(filter(None, map(shutil.which, filter(None, (
+        os.environ.get("CXX"), "g++", "c++", "clang++")))), None)
+    if compiler is None:
+        raise Unbuilt("there is no C++ compiler")
+    include = os.path.join(os.path.dirname(torch.__file__), "include")
+    folders = [include, os.path.join(include, "torch", "csrc", "api", "include")]
+    major, minor = version_of(torch)
+    ours = {"LD_PRELOAD", "PASTA_RUN_FOLDER"}
+    environment = {key: value for key, value in os.environ.items() if key not in ours}
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(to)) as folder:
+        source, built = os.path.join(folder, "extension.cpp"), os.path.join(folder, "extension.so")
+        with open(source, "w") as file:
+            file.write(EXTENSION)
+        said = ""
+        for standard in ("c++17", "c++20"):
+            command = [compiler, f"-std={standard}", *FLAGS,
+                       f"-DPASTA_TORCH_VERSION={major * 100 + minor}",
+                       f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+                       *(f"-I{path}" for path in folders if os.path.isdir(path)),
+                       source, "-o", built, *loaded_libraries()]
+            done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
+            if done.returncode == 0:
+                os.chmod(built, 0o700)
+                os.replace(built, to)
+                return
+            errors = [line for line in done.stderr.decode("utf-8", "replace").splitlines()
+                      if "error" in line]
+            said = errors[0] if errors else f"exit {done.returncode}"
+        raise Unbuilt(f"{compiler}: {said[:200]}")
+
+
+def extension(torch):
+    """Starts the compiled callbacks; says how they came to be there."""
+    import ctypes
+    import fcntl
+    import hashlib
+    import os
+    import time
+    folder = cache_folder(os)
+    what = "\n".join((EXTENSION, *FLAGS, str(torch.__version__), str(torch.version.git_version),
+                      str(torch._C._GLIBCXX_USE_CXX11_ABI)))
+    name = f"torch-{torch.__version__}-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
+    path = os.path.join(folder, name)
+    how = "compiled before"
+    try:
+        if not os.path.exists(path):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            # Of several processes one compiles, and the others wait for it.
+            with open(path + ".lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not os.path.exists(path):
+                    begun = time.monotonic()
+                    build(torch, path, os)
+                    how = f"compiled in {time.monotonic() - begun:.1f} s"
+        if os.stat(path).st_uid not in (os.getuid(), 0):
+            raise Unbuilt(f"{path} belongs to somebody else")
+        start = ctypes.CDLL(path).pasta_torch_start
+    except (OSError, ValueError, AttributeError, ImportError) as error:
+        raise Unbuilt(str(error)) from None
+    start.argtypes, start.restype = [ctypes.c_void_p], ctypes.c_int
+    if not start(table()):
+        raise Unbuilt("it is of another version")
+    return how
+
+
+# --- modules
+
+def about(kind, cache={}):
+    """The class of a module and where its code is, as JSON."""
+    known = cache.get(kind)
+    if known is None:
+        import json
+        facts = {"class": f"{kind.__module__}.{kind.__qualname__}"}
+        code = getattr(getattr(kind, "forward", None), "__code__", None)
+        if code is not None:
+            facts["file"] = short_path(code.co_filename)
+            facts["line"] = code.co_firstlineno
+        known = cache[kind] = json.dumps(facts, separators=(",", ":"))
+    return known
+
+
+def watch_modules(torch):
+    import weakref
+    module_class = torch.nn.Module
+    known = {}  # by id: a weak reference, name, and what else there is to say
+
+    def forget(reference, key):
+        if key in known and known[key][0] is reference:
+            del known[key]
+
+    def learn(module):
+        """Names it and all that is in it, but for what has a name already."""
+        try:
+            parts = list(module.named_modules())
+        except Exception:
+            parts = [("", module)]
+        for path, part in parts:
+            key = id(part)
+            if key not in known or known[key][0]() is not part:
+                known[key] = (weakref.ref(part, lambda reference, key=key: forget(reference, key)),
+                              path or type(part).__name__, about(type(part)))
+        return known[id(module)]
+
+    # Where PyTorch's compiler reads the hooks, this is true, and nothing is left of them.
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+    def enter(module):
+        entry = known.get(id(module))
+        if entry is None or entry[0]() is not module:
+            entry = learn(module)
+        return begin_module(entry[1], entry[2])
+
+    if version_of(torch) >= (2, 1):
+        from torch.nn.modules.module import (register_module_forward_hook,
+                                             register_module_forward_pre_hook)
+
+        def before(module, arguments):
+            if compiling is None or not compiling():
+                enter(module)
+
+        def after(module, arguments, result):
+            if compiling is None or not compiling():
+                end_module()
+
+        register_module_forward_pre_hook(before)
+        register_module_forward_hook(after, always_call=True)
+        return
+    # Older ones have no hook that is called when a module fails.
+    original = module_class.__call__
+
+    def __call__(self, *args, **kwargs):
+        kept = enter(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if kept:
+                end_module()
+
+    module_class.__call__ = __call__
+
+
+def begin(torch):
+    if torch is None or not hasattr(torch, "_C"):
+        return
+    try:
+        import os
+        library(os.path.dirname(torch.__file__))
+        said = f"torch {torch.__version__}"
+        try:
+            how = "operators by its callbacks, " + extension(torch)
+        except Unbuilt as error:
+            how = f"no operators: {error}"
+        fact("torch", f"{said}: {how}")
+        watch_modules(torch)
+    except Exception as error:
+        fact("torch", f"not watched: {type(error).__name__}: {error}")
+
+
+when_loaded("torch", begin)

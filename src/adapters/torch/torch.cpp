@@ -1,0 +1,192 @@
+#include "adapters/torch/torch.h"
+
+#include <atomic>
+#include <cstring>
+#include <string_view>
+
+#include "adapters/common/python/interpreter.h"
+#include "adapters/common/python/places.h"
+#include "adapters/torch/border.h"
+#include "adapters/torch/sources.h"
+#include "event/path_nodes.h"
+#include "trace/spool_writer.h"
+
+namespace pasta::adapters::torch {
+namespace {
+
+namespace python = common::python;
+using python::Object;
+using trace::Said;
+using trace::SpoolPush;
+using trace::spool::PythonMode;
+
+constexpr std::uint32_t kModuleStack = 0x70744d6f;  // of ranges of a thread
+
+ScopeDomain domain_of(const PastaOperator& what) {
+  if (what.is_user_scope == 0) return ScopeDomain::kOperator;
+  const std::string_view name{what.name, what.name_bytes};
+  constexpr std::string_view kStep = "ProfilerStep#";
+  const bool is_step = name.substr(0, kStep.size()) == kStep && event::is_numbered(name);
+  return is_step ? ScopeDomain::kIteration : ScopeDomain::kAnnotation;
+}
+
+PastaOpened open(const PastaOperator* what) noexcept {
+  const std::string_view name{what->name, what->name_bytes};
+  PastaOpened opened{};
+  python::Places places;
+  // Before the push, which other threads would wait for.
+  const PythonMode mode = trace::python_mode();
+  if (what->wants_place != 0 && mode != PythonMode::kOff && trace::is_collecting()) {
+    places.find(mode == PythonMode::kStacks);
+  }
+  SpoolPush push = SpoolPush::opening(name);
+  if (!push) return opened;
+  for (std::uint32_t i = 0; i < places.count(); ++i) {
+    const std::uint64_t range = push.open({.name = places[i], .domain = ScopeDomain::kPython});
+    if (opened.places == 0) opened.places = range;
+  }
+  opened.range = push.open({.name = name,
+                            .domain = domain_of(*what),
+                            .arguments = {what->arguments, what->arguments_bytes},
+                            .sequence = what->sequence,
+                            .thread = what->thread,
+                            .forward_thread = what->forward_thread});
+  return opened;
+}
+
+void close(PastaOpened opened) noexcept {
+  if (opened.range == 0) return;
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  push.close(opened.range);
+  if (opened.places != 0) push.close_from(opened.places);
+}
+
+constexpr PastaTorch kTorch = {sizeof(PastaTorch), open, close};
+
+// --- what the program in start.py calls
+
+const python::Api& api() { return *python::api(); }
+
+std::string_view text_at(Object* arguments, std::ptrdiff_t i) {
+  Object* item = api().item(arguments, i);
+  std::ptrdiff_t bytes = 0;
+  const char* text = item != nullptr ? api().text(item, &bytes) : nullptr;
+  if (text == nullptr) {
+    api().clear_error();
+    return {};
+  }
+  return {text, static_cast<std::size_t>(bytes)};
+}
+
+std::uint64_t number_at(Object* arguments, std::ptrdiff_t i) {
+  Object* item = api().item(arguments, i);
+  const std::uint64_t number = item != nullptr ? api().number(item) : 0;
+  if (api().error() != nullptr) api().clear_error();
+  return number;
+}
+
+Object* number(std::uint64_t value) { return api().make_number(value); }
+
+// begin_module(name, arguments)
+Object* begin_module(Object*, Object* arguments) noexcept {
+  const std::string_view name = text_at(arguments, 0);
+  SpoolPush push = SpoolPush::opening(name);
+  if (push) {
+    push.open({.name = name, .domain = ScopeDomain::kModule, .arguments = text_at(arguments, 1)},
+              kModuleStack);
+  }
+  return number(push ? 1 : 0);
+}
+
+// end_module(), of one that begin_module() has said 1 of
+Object* end_module(Object*, Object*) noexcept {
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.close_innermost(kModuleStack);
+  return number(0);
+}
+
+// begin_operator(name, arguments, sequence, forward_thread, thread): what end_operator() needs
+Object* begin_operator(Object*, Object* arguments) noexcept {
+  PastaOperator what{};
+  const std::string_view name = text_at(arguments, 0), said = text_at(arguments, 1);
+  what.name = name.data();
+  what.name_bytes = name.size();
+  what.arguments = said.data();
+  what.arguments_bytes = said.size();
+  what.sequence = number_at(arguments, 2);
+  what.forward_thread = number_at(arguments, 3);
+  what.thread = number_at(arguments, 4);
+  what.wants_place = 1;
+  const PastaOpened opened = open(&what);
+  // Whoever ends places ends what is in them.
+  return number(opened.places != 0 ? opened.places : opened.range);
+}
+
+Object* end_operator(Object*, Object* arguments) noexcept {
+  const std::uint64_t range = number_at(arguments, 0);
+  if (range != 0) {
+    SpoolPush push = SpoolPush::even_stopped();
+    if (push) push.close_from(range);
+  }
+  return number(0);
+}
+
+// fact(key, value)
+Object* fact(Object*, Object* arguments) noexcept {
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.fact(text_at(arguments, 0), text_at(arguments, 1));
+  return number(0);
+}
+
+// library(folder)
+Object* library(Object*, Object* arguments) noexcept {
+  python::set_library(text_at(arguments, 0));
+  return number(0);
+}
+
+// short_path(path)
+Object* short_path(Object*, Object* arguments) noexcept {
+  const std::string_view path = python::short_path(text_at(arguments, 0));
+  return api().make_text(path.data(), static_cast<std::ptrdiff_t>(path.size()));
+}
+
+// table(): the address of what the extension needs
+Object* table(Object*, Object*) noexcept {
+  return number(reinterpret_cast<std::uintptr_t>(&kTorch));
+}
+
+bool is_torch(const char* file) {
+  // "/usr/lib/python3/dist-packages/torch/_C.cpython-311-x86_64-linux-gnu.so"
+  if (file == nullptr) return false;
+  const char* name = std::strrchr(file, '/');
+  constexpr std::string_view kFolder = "/torch";
+  if (name == nullptr || std::strncmp(name, "/_C.", 4) != 0) return false;
+  const std::string_view folder{file, static_cast<std::size_t>(name - file)};
+  return folder.size() >= kFolder.size() &&
+         folder.substr(folder.size() - kFolder.size()) == kFolder;
+}
+
+}  // namespace
+
+void on_library(const char* file) noexcept {
+  static constinit std::atomic<bool> g_begun = false;
+  if (!trace::wants_torch() || !is_torch(file)) return;
+  const python::Api* python = python::api();
+  if (python == nullptr || python->this_thread() == nullptr || python->has_lock() == 0) return;
+  if (g_begun.exchange(true)) return;
+  trace::share_paths();
+  static constexpr python::Function kFunctions[] = {{"begin_module", begin_module},
+                                                    {"end_module", end_module},
+                                                    {"begin_operator", begin_operator},
+                                                    {"end_operator", end_operator},
+                                                    {"fact", fact},
+                                                    {"library", library},
+                                                    {"short_path", short_path},
+                                                    {"table", table}};
+  const python::Text texts[] = {{"EXTENSION", kExtensionSource}};
+  python::run(kStartSource, "<pastaprof>", kFunctions, sizeof kFunctions / sizeof kFunctions[0],
+              texts, 1);
+}
+
+}  // namespace pasta::adapters::torch

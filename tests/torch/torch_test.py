@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""PyTorch, watched without a change to the program: operators, links, modules and lines are those that
+PyTorch's own profiler and a look at the program give. Skipped where there is no PyTorch."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+PROGRAM = os.environ["PASTAPROF"]
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = HERE / "model.py"
+
+
+def find_python():
+    """The interpreter that has PyTorch: this one, or the system's."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if python and os.path.exists(python) and subprocess.run(
+                [python, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+            return python
+    return None
+
+
+PYTHON = find_python()
+
+
+def line_of(mark):
+    """The number of the line of model.py that is marked so."""
+    lines = MODEL.read_text(encoding="utf-8").splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if line.endswith(f"# line: {mark}"))
+
+
+class Trace:
+    """What `pastaprof dump` says of scopes, in order of their beginnings."""
+
+    def __init__(self, text):
+        self.facts = dict(re.findall(r'^fact "(?:process \d+ )?([^"]*)" "([^"]*)"', text, re.M))
+        frames = {}
+        self.scopes = []
+        for line in text.splitlines():
+            words = re.match(r'(frame|scope) (.*)', line)
+            if not words:
+                continue
+            if words[1] == "frame":
+                number, parent, name, domain = re.match(r'(\S+)(?: in=(\S+))? "([^"]*)"(?: (\w+))?', words[2]).groups()
+                frames[number] = (*(frames[parent] if parent else ()), (domain or "unknown", name))
+                continue
+            start, end, lane, name, rest = re.match(r'(\S+) (\S+) (\S+) "([^"]*)"(.*)', words[2]).groups()
+            around = re.search(r' scope=(\S+)', rest)
+            said = re.search(r' arguments=("(?:[^"\\]|\\.)*")', rest)
+            domain = re.match(r' (unknown|operator|module|python|annotation|iteration|runtime)\b', rest)
+            number = {key: int(value) for key, value in re.findall(r' (sequence|forward_thread)=(\d+)', rest)}
+            self.scopes.append({
+                "start": int(start), "end": int(end), "lane": lane, "name": name,
+                "domain": domain[1] if domain else "unknown",
+                "path": frames[around[1]] if around else (),
+                "said": json.loads(json.loads(said[1])) if said else {},
+                "sequence": number.get("sequence", -1), "forward": number.get("forward_thread", 0)})
+        # What begins together was told the inner first.
+        self.scopes.reverse()
+        self.scopes.sort(key=lambda scope: (scope["start"], -scope["end"]))
+
+    def inside(self, name):
+        """All on the thread of a range that lies in it, and the range itself."""
+        window = next(scope for scope in self.scopes if scope["name"] == name)
+        return [scope for scope in self.scopes if scope["lane"] == window["lane"] and
+                window["start"] <= scope["start"] and scope["end"] <= window["end"]]
+
+
+@unittest.skipIf(PYTHON is None, "there is no PyTorch")
+class Torch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.environment = {**os.environ, "PASTA_CACHE": str(cls.folder / "cache")}
+        cls.traces = {}
+
+    def watch(self, *words, options=(), code=0):
+        shutil.copy(MODEL, self.folder)
+        result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", *options, "--", PYTHON, *words],
+                                cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600,
+                                check=False)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.output = result.stdout
+        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertNotRegex(dump.stdout, r"(?m)^(problem|gap)\b")
+        return Trace(dump.stdout)
+
+    def program(self, text, **more):
+        (self.folder / "program.py").write_text(textwrap.dedent(text))
+        return self.watch("program.py", **more)
+
+    def model(self, name):
+        if name not in self.traces:
+            trace = self.watch("model.py", name, "records.json")
+            self.traces[name] = trace, json.loads((self.folder / "records.json").read_text())
+        return self.traces[name]
+
+    def needs_operators(self, trace):
+        if "no operators" in trace.facts.get("torch", ""):
+            self.skipTest(trace.facts["torch"])
+
+    def test_operators_are_those_of_the_profiler(self):
+        """While both watch: names, shapes and links, in order."""
+        for name in ("bert", "convolutional", "recurrent"):
+            with self.subTest(name):
+                trace, records = self.model(name)
+                self.needs_operators(trace)
+                ours = [(scope["name"], scope["said"].get("Input Dims", []), scope["sequence"], scope["forward"])
+                        for scope in trace.inside("window") if scope["domain"] in ("operator", "annotation")]
+                begin = next(i for i, record in enumerate(records) if record[0] == "window")
+                theirs = [tuple(record) for record in records[begin:begin + len(ours)]]
+                self.assertGreater(len(ours), 100)
+                # The legacy profiler has numbers that are no thread's on what has no sequence.
+                self.assertEqual([(n, d, s) for n, d, s, _ in ours], [(n, d, s) for n, d, s, _ in theirs])
+                self.assertEqual([f for _, _, s, f in ours if s >= 0], [f for _, _, s, f in theirs if s >= 0])
+                self.assertGreaterEqual(len(records), begin + len(ours))
+
+    def test_modules_and_lines_are_those_of_the_program(self):
+        trace, _ = self.model("bert")
+        modules = [scope["name"] for scope in trace.inside("window") if scope["domain"] == "module"]
+        layers = [f"encoder.{i}{part}" for i in range(2) for part in
+                  ("", ".attention", ".attention.query", ".attention.key", ".attention.value", ".norm", ".output")]
+        self.assertEqual(modules, ["Bert", "embeddings", *layers, "head"] * 2)
+        source = next(scope["said"] for scope in trace.scopes if scope["name"] == "encoder.1.attention")
+        self.assertEqual((source["class"], source["file"]), ("__main__.Attention", "model.py"))
+        self.needs_operators(trace)
+        where = {"attention": ("aten::softmax", "encoder.1.attention", "forward"),
+                 "layer": ("aten::layer_norm", "encoder.1.norm", "forward"),
+                 "loss": ("aten::sum", None, "step")}
+        for mark, (operator, module, function) in where.items():
+            with self.subTest(mark):
+                for scope in trace.inside("window"):
+                    if scope["name"] != operator or (module and ("module", module) not in scope["path"]):
+                        continue
+                    if "Backward" in str(scope["path"]) or ("operator", operator) in scope["path"]:
+                        continue
+                    self.assertEqual(scope["path"][-1], ("python", f"model.py({line_of(mark)}): {function}"))
+                    break
+                else:
+                    self.fail(f"no {operator} in {module}")
+
+    def test_backward_hangs_below_its_forward_operator(self):
+        trace, _ = self.model("bert")
+        self.needs_operators(trace)
+        softmax = [scope for scope in trace.inside("window") if scope["name"] == "SoftmaxBackward0"]
+        self.assertEqual(len(softmax), 4)
+        for scope, layer in zip(softmax, ("encoder.1", "encoder.0") * 2):
+            self.assertIn(("module", f"{layer}.attention"), scope["path"])
+            self.assertIn(("operator", "aten::softmax"), scope["path"])
+            self.assertEqual(scope["forward"], 1)
+
+    def test_the_nearest_line_is_the_users(self):
+        """Of a user's package, one in site-packages, and PyTorch."""
+        for folder, text in (("site-packages/helper", "import torch\ndef call(f):\n    return torch.relu(f())\n"),
+                             ("mine", "import torch\nfrom helper import call\ndef use(x):\n"
+                                      "    return call(lambda: torch.nn.functional.normalize(x, dim=0))\n")):
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            (self.folder / folder / "__init__.py").write_text(text)
+        trace = self.program("""
+            import sys
+            sys.path.insert(0, "site-packages")
+            import torch
+            from mine import use
+            use(torch.ones(3))
+        """)
+        self.needs_operators(trace)
+        places = {scope["name"]: scope["path"][-1][1] for scope in trace.scopes if len(scope["path"]) == 1}
+        self.assertEqual(places["aten::ones"], "program.py(6): <module>")
+        self.assertEqual(places["aten::clamp_min"], "mine/__init__.py(4): <lambda>")
+        self.assertEqual(places["aten::relu"], "mine/__init__.py(4): use")
+
+    def test_stacks_and_off(self):
+        text = """
+            import torch
+            def outer():
+                return inner()
+            def inner():
+                return torch.ones(3)
+            outer()
+        """
+        trace = self.program(text, options=("--python", "stacks"))
+        self.needs_operators(trace)
+        ones = next(scope for scope in trace.scopes if scope["name"] == "aten::ones")
+        self.assertEqual([name for _, name in ones["path"]],
+                         ["program.py(7): <module>", "program.py(4): outer", "program.py(6): inner"])
+        trace = self.program(text, options=("--python", "off"))
+        self.assertEqual([s for s in trace.scopes if s["domain"] == "python"], [])
+        self.assertIn("aten::ones", [scope["name"] for scope in trace.scopes])
+
+    def test_a_module_that_fails_is_over(self):
+        trace = self.program("""
+            import torch
+            class Fails(torch.nn.Module):
+                def forward(self, x):
+                    raise ValueError
+            class Model(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fails = Fails()
+                    self.goes_on = torch.nn.Identity()
+                def forward(self, x):
+                    try:
+                        self.fails(x)
+                    except ValueError:
+                        return self.goes_on(x)
+            Model()(torch.ones(1))
+            torch.nn.ReLU()(torch.ones(1))
+        """)
+        modules = {scope["name"]: scope["path"] for scope in trace.scopes if scope["domain"] == "module"}
+        self.assertEqual(modules, {"Model": (), "fails": (("module", "Model"),), "goes_on": (("module", "Model"),),
+                                   "ReLU": ()})
+
+    def test_no_value_is_in_the_trace(self):
+        self.program("""
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x, secret, *, text):
+                    return torch.add(x, secret).clamp(-876543212345.0, 987654321234.0).tile([1, 1])
+            Model()(torch.full((2,), 123456789123.0, dtype=torch.double), 345678912345.0, text="canary of a text")
+            torch.tensor([234567891234.0]).item()
+        """)
+        trace = (self.folder / "t.pasta").read_bytes()
+        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, check=True).stdout
+        for canary in (b"123456789123", b"876543212345", b"987654321234", b"345678912345", b"234567891234",
+                       b"canary of a text"):
+            self.assertNotIn(canary, trace)
+            self.assertNotIn(canary, dump)
+        self.assertIn(b"Model", dump)
+
+    def test_a_thread_and_a_forked_process(self):
+        trace = self.program("""
+            import os, threading, torch
+            model = torch.nn.Linear(2, 2)
+            def work():
+                model(torch.ones(1, 2)).sum().backward()
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            child = os.fork()
+            if child == 0:
+                torch.zeros(1)
+                os._exit(0)
+            os.waitpid(child, 0)
+        """)
+        self.needs_operators(trace)
+        found = {(scope["lane"], scope["name"]) for scope in trace.scopes}
+        self.assertEqual(len({lane for lane, name in found if name == "Linear"}), 1)
+        linear = next(lane for lane, name in found if name == "Linear")
+        zeros = next(lane for lane, name in found if name == "aten::zeros")
+        self.assertNotEqual(linear, zeros)
+        self.assertIn((linear, "AddmmBackward0"), found)
+
+    def test_layers(self):
+        self.model("bert")
+        self.watch("model.py", "bert")
+        report = json.loads(subprocess.run(
+            [PROGRAM, "report", "t.pasta", "--tool", "layers", "--format", "json", "--opt", "find=encoder.1"],
+            cwd=self.folder, capture_output=True, text=True, check=True).stdout)
+        table = next(p for p in report["reports"][0]["parts"] if p["type"] == "table" and p["id"] == "layers")
+        rows = [dict(zip((c["name"] for c in table["columns"]), row)) for row in table["rows"]]
+        self.assertEqual([row["module"] for row in rows],
+                         [f"encoder.1{part}" for part in ("", ".attention", ".attention.query", ".attention.key",
+                                                         ".attention.value", ".norm", ".output")])
+        self.assertEqual({row["calls"] for row in rows}, {3})
+        self.assertRegex(rows[1]["source"], r"^model\.py:\d+$")
+        self.assertEqual(rows[0]["host_total"] - rows[0]["host_self"],
+                         sum(rows[i]["host_total"] for i in (1, 5, 6)))
+
+
+if __name__ == "__main__":
+    unittest.main()
