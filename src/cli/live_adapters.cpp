@@ -65,6 +65,14 @@ Found opencl() {
   return opencl_runtime();
 }
 
+Found torch() {
+  const auto collector = find_collector();
+  if (!collector) return annotations();
+  return {.detail =
+              "operators, modules and lines of PyTorch 1.13 and newer, of any program that loads "
+              "it into Python 3.9 or newer"};
+}
+
 // Oclgrind as it is installed: beside its program.
 std::optional<std::string> oclgrind_runtime() {
   namespace fs = std::filesystem;

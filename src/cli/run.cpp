@@ -267,6 +267,9 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
                      (settings.cuda_graphs == "whole" ? trace::spool::kCudaWholeGraphs : 0);
   plan.folder.include = settings.include;
   plan.folder.exclude = settings.exclude;
+  plan.folder.python = settings.python == "off"      ? trace::spool::PythonMode::kOff
+                       : settings.python == "stacks" ? trace::spool::PythonMode::kStacks
+                                                     : trace::spool::PythonMode::kLines;
   if (!base::parse_bytes(settings.spool, plan.folder.limit_bytes)) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--spool-size cannot be \"{}\"; give a size with its unit, such as "
