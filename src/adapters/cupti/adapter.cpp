@@ -2,19 +2,17 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "adapters/common/vendor_thread.h"
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/decode.h"
 #include "trace/append_text.h"
@@ -34,11 +32,7 @@ constexpr std::uint32_t kBitsOfWord = 64;
 // An event may be pushed this long after the buffer that it lies in was complete.
 constexpr std::int64_t kHoldNs = 2'000'000'000;
 // For what a flush may take when the process is about to end.
-constexpr time_t kMostSecondsOfFlush = 10;
-// How soon it is seen that the run is paused or goes on.
-constexpr std::int64_t kLookNs = 50'000'000;
-// Two readings of the same clock pair agree better than this.
-constexpr std::int64_t kClockToleranceNs = 1'000;
+constexpr std::int64_t kMostNsOfFlush = 10'000'000'000;
 
 constexpr RecordKind kKinds[] = {RecordKind::kContext,    RecordKind::kConcurrentKernel,
                                  RecordKind::kMemcpy,     RecordKind::kPeerCopy,
@@ -228,15 +222,10 @@ struct State {
   std::atomic<std::uint32_t> complete_count = 0;
   std::atomic<std::uint64_t> refused = 0;  // requests that found no buffer
 
-  sem_t wake{};
-  sem_t ready{};
-  pthread_mutex_t flushes = PTHREAD_MUTEX_INITIALIZER;  // one flush() at a time
-  std::atomic<bool> wanted = false;
-  sem_t done{};
+  common::VendorThread thread;
 
   // Of our thread from here on.
-  bool has_clock = false;
-  std::int64_t clock_offset_ns = 0;  // CLOCK_MONOTONIC - CUPTI's
+  common::VendorClock clock;
   std::uint64_t last_correlation = 0;
   std::uint64_t unknown = 0, invalid = 0, untimed = 0, refused_told = 0;
   // Numbers of the program whose call has not come yet.
@@ -350,7 +339,7 @@ void complete(void*, std::uint32_t, std::uint8_t* bytes, std::size_t, std::size_
     // Our thread looks by itself soon enough. To wake it for each buffer would take the core of a
     // thread of the program's again and again.
     if (g.complete_count.fetch_add(1, std::memory_order_relaxed) + 1 == count / 4) {
-      sem_post(&g.wake);
+      g.thread.wake();
     }
     return;
   }
@@ -481,11 +470,6 @@ std::uint64_t whole_correlation(std::uint64_t low) {
   return whole & kMaxVendorCorrelation;
 }
 
-void shift(Event& event) {
-  event.start_ns += g.clock_offset_ns;
-  event.end_ns += g.clock_offset_ns;
-}
-
 // CUPTI tells of the program's number first, and then of the call that it was open around.
 void keep_external(const Decoded& told) {
   State::External& to = g.externals[g.next_external++ % std::size(g.externals)];
@@ -570,7 +554,7 @@ void add_event(SpoolPush& push, Decoded& told) {
       event.scope = {trace::spool::kScopeOfOrigin + origin};
     }
   }
-  shift(event);
+  g.clock.shift(event);
   push.add(event);
   if (event.kind == Kind::kApi) add_external(push, event, low);
 }
@@ -580,7 +564,7 @@ void add_counters(SpoolPush& push, const Decoded& told) {
   Event event{};
   event.kind = Kind::kCounter;
   event.start_ns = event.end_ns = told.event.start_ns;
-  shift(event);
+  g.clock.shift(event);
   event.lane = lane_of(push, told.place);
   event.counter.unit = push.string("bytes");
   event.counter.device = device_of(push, told.place.device);
@@ -592,25 +576,8 @@ void add_counters(SpoolPush& push, const Decoded& told) {
   push.add(event);
 }
 
-// Which time of CLOCK_MONOTONIC a time of CUPTI is: of several readings the one that took least
-// long. Both run at the same speed, so that durations stay as they are, until they are seen to have
-// parted.
 void read_clock() {
-  std::int64_t best_ns = 0, offset_ns = 0;
-  for (int i = 0; i < 8; ++i) {
-    std::uint64_t theirs = 0;
-    const std::int64_t before = trace::spool_now_ns();
-    if (g.api.get_timestamp(&theirs) != 0) return;
-    const std::int64_t took = trace::spool_now_ns() - before;
-    if (i > 0 && took >= best_ns) continue;
-    best_ns = took;
-    offset_ns = before + took / 2 - static_cast<std::int64_t>(theirs);
-  }
-  const std::int64_t moved = offset_ns - g.clock_offset_ns;
-  if (!g.has_clock || moved > kClockToleranceNs + best_ns || -moved > kClockToleranceNs + best_ns) {
-    g.clock_offset_ns = offset_ns;
-    g.has_clock = true;
-  }
+  g.clock.read([](std::uint64_t& at) { return g.api.get_timestamp(&at) == 0; });
 }
 
 void take_records(SpoolPush& push, Buffer& buffer) {
@@ -725,15 +692,6 @@ void flush_and_take(bool forced) {
   tell_hold();
 }
 
-timespec after_ns(std::int64_t ns) {
-  timespec at{};
-  clock_gettime(CLOCK_REALTIME, &at);
-  const std::int64_t sum = at.tv_nsec + ns;
-  at.tv_sec += static_cast<time_t>(sum / 1'000'000'000);
-  at.tv_nsec = static_cast<long>(sum % 1'000'000'000);
-  return at;
-}
-
 bool is_any_lent() {
   const std::uint32_t count = g.buffer_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -744,36 +702,23 @@ bool is_any_lent() {
 
 void follow_collection() noexcept;
 
-void* watch(void*) {
-  pthread_setname_np(pthread_self(), "pasta-cupti");
+void begin() noexcept {
   read_clock();
   tell_hold();
-  sem_post(&g.ready);
-  std::int64_t next_flush_ns = trace::spool_now_ns() + kFlushNs;
-  for (;;) {
-    const std::int64_t left = next_flush_ns - trace::spool_now_ns();
-    if (left > 0) {
-      const timespec until = after_ns(left < kLookNs ? left : kLookNs);
-      sem_timedwait(&g.wake, &until);
-    }
-    follow_collection();
-    if (g.wanted.exchange(false, std::memory_order_acq_rel)) {
-      flush_and_take(true);
-      sem_post(&g.done);
-    }
-    if (trace::spool_now_ns() >= next_flush_ns) {
-      if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
-        flush_and_take(false);
-      } else {
-        tell_hold();
-      }
-      next_flush_ns = trace::spool_now_ns() + kFlushNs;
-    } else {
-      take_complete();
-    }
-  }
-  return nullptr;
 }
+
+void look(bool wanted, bool due) noexcept {
+  follow_collection();
+  if (wanted) return flush_and_take(true);
+  if (!due) return take_complete();
+  if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
+    flush_and_take(false);
+  } else {
+    tell_hold();
+  }
+}
+
+constexpr common::VendorThread::Work kWork = {"pasta-cupti", kFlushNs, begin, look};
 
 // --- beginning
 
@@ -961,25 +906,6 @@ bool set_up() {
   return any;
 }
 
-bool start_thread() {
-  if (sem_init(&g.wake, 0, 0) != 0 || sem_init(&g.ready, 0, 0) != 0 ||
-      sem_init(&g.done, 0, 0) != 0) {
-    return false;
-  }
-  // Signals of the program are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  const bool started = pthread_create(&thread, nullptr, watch, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!started) return false;
-  pthread_detach(thread);
-  while (sem_wait(&g.ready) != 0) {
-  }
-  return true;
-}
-
 void unsubscribe() {
   if (g.subscriber != nullptr) g.api.unsubscribe(g.subscriber);
   g.subscriber = nullptr;
@@ -1025,7 +951,7 @@ void start() noexcept {
     note(Reason::kNotRecorded, "CUDA is not watched: the spool has no room for its records");
     return;
   }
-  if (!start_thread()) {
+  if (!g.thread.start(kWork)) {
     note(Reason::kNotRecorded, "CUDA is not watched: no thread could be started");
     return;
   }
@@ -1041,17 +967,7 @@ void start() noexcept {
 }
 
 void flush() noexcept {
-  if (!is_ours()) return;
-  // Never for ever: a signal handler may have come here while the other holds it.
-  timespec until = after_ns(kMostSecondsOfFlush * 1'000'000'000);
-  if (pthread_mutex_timedlock(&g.flushes, &until) != 0) return;
-  while (sem_trywait(&g.done) == 0) {  // of one that was not waited for to its end
-  }
-  g.wanted.store(true, std::memory_order_release);
-  sem_post(&g.wake);
-  while (sem_timedwait(&g.done, &until) != 0 && errno == EINTR) {
-  }
-  pthread_mutex_unlock(&g.flushes);
+  if (is_ours()) g.thread.flush(kMostNsOfFlush);
 }
 
 void hand_over() noexcept {

@@ -3,19 +3,17 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "adapters/common/vendor_thread.h"
 #include "adapters/rocprofiler/api.h"
 #include "adapters/rocprofiler/decode.h"
 #include "adapters/rocprofiler/tables.h"
@@ -40,10 +38,6 @@ constexpr std::size_t kTextRoom = 512;
 
 // A record may be brought this long after it was complete.
 constexpr std::int64_t kHoldNs = 2'000'000'000;
-// How soon it is seen that the run is paused or goes on.
-constexpr std::int64_t kLookNs = 50'000'000;
-// Two readings of the same clock pair agree better than this.
-constexpr std::int64_t kClockToleranceNs = 1'000;
 // Of ROCTx; domains of NVTX are numbered from 0.
 constexpr std::uint32_t kStack = 0xffffff00;
 
@@ -112,16 +106,11 @@ struct State {
   Allocations allocations;
   Dispatches dispatches;
   Ranges ranges;
-  std::atomic<std::int64_t> clock_offset_ns = 0;  // CLOCK_MONOTONIC - the SDK's
-  bool has_clock = false;
+  common::VendorClock clock;
 
   pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_t flushes = PTHREAD_MUTEX_INITIALIZER;  // one flush() at a time
-  pthread_mutex_t sdk = PTHREAD_MUTEX_INITIALIZER;      // held by our thread while it is inside
-  std::atomic<bool> wanted = false;
-  sem_t wake{};
-  sem_t ready{};
-  sem_t done{};
+  common::VendorThread thread;
+  pthread_mutex_t sdk = PTHREAD_MUTEX_INITIALIZER;  // held by our thread while it is inside
   int exit_status = 0;
 };
 
@@ -160,15 +149,6 @@ std::int64_t timeout_ns() {
   const char* given = std::getenv("PASTA_FLUSH_TIMEOUT");
   const int seconds = given == nullptr ? 0 : std::atoi(given);
   return (seconds > 0 && seconds < 3600 ? seconds : 10) * kSecond;
-}
-
-timespec after_ns(std::int64_t ns) {
-  timespec at{};
-  clock_gettime(CLOCK_REALTIME, &at);
-  const std::int64_t sum = at.tv_nsec + ns;
-  at.tv_sec += static_cast<time_t>(sum / 1'000'000'000);
-  at.tv_nsec = static_cast<long>(sum % 1'000'000'000);
-  return at;
 }
 
 // --- what records refer to
@@ -280,13 +260,6 @@ bool complete_memory(SpoolPush& push, Decoded& told) {
   return true;
 }
 
-void shift(Event& event) {
-  if (event.untimed()) return;
-  const std::int64_t offset = g.clock_offset_ns.load(std::memory_order_relaxed);
-  event.start_ns += offset;
-  event.end_ns += offset;
-}
-
 void add_event(SpoolPush& push, Decoded& told, Tally& tally) {
   Event& event = told.event;
   switch (event.kind) {
@@ -323,7 +296,7 @@ void add_event(SpoolPush& push, Decoded& told, Tally& tally) {
   if (told.correlation != Reason::kNone) tally.add(told.correlation);
   event.name = name_of(push, told);
   event.lane = lane_of(push, told.place);
-  shift(event);
+  g.clock.shift(event);
   push.add(event);
 }
 
@@ -403,7 +376,7 @@ void take_counters(CountedDispatch dispatch, const void* records, std::size_t co
   event.start_ns = event.end_ns = static_cast<std::int64_t>(dispatch.end);
   event.lane = lane_of(push, told.place);
   event.counter.device = device_of(push, dispatch.dispatch.agent);
-  shift(event);
+  g.clock.shift(event);
   for (std::uint32_t i = 0; i < sum_count; ++i) {
     CounterInfo info{};
     const bool named = g.api.get_counter_info(sums[i].counter, 1, &info) == 0;
@@ -562,25 +535,8 @@ int give_id(std::uint64_t, std::uint64_t, std::int32_t kind, std::int32_t, std::
 
 // --- our thread
 
-// Which time of CLOCK_MONOTONIC a time of the SDK is: of several readings the one that took least
-// long. Both run at the same speed, so that durations stay as they are, until they are seen to have
-// parted, as when the machine slept.
 void read_clock() {
-  std::int64_t best_ns = 0, offset_ns = 0;
-  for (int i = 0; i < 8; ++i) {
-    std::uint64_t theirs = 0;
-    const std::int64_t before = trace::spool_now_ns();
-    if (g.api.get_timestamp(&theirs) != 0) return;
-    const std::int64_t took = trace::spool_now_ns() - before;
-    if (i > 0 && took >= best_ns) continue;
-    best_ns = took;
-    offset_ns = before + took / 2 - static_cast<std::int64_t>(theirs);
-  }
-  const std::int64_t moved = offset_ns - g.clock_offset_ns.load(std::memory_order_relaxed);
-  if (!g.has_clock || moved > kClockToleranceNs + best_ns || -moved > kClockToleranceNs + best_ns) {
-    g.clock_offset_ns.store(offset_ns, std::memory_order_relaxed);
-    g.has_clock = true;
-  }
+  g.clock.read([](std::uint64_t& at) { return g.api.get_timestamp(&at) == 0; });
 }
 
 // Nothing that is pushed later ends earlier than this.
@@ -617,40 +573,17 @@ void follow_collection() noexcept {
   g.recording.store(wanted, std::memory_order_release);
 }
 
-void* watch(void*) {
-  pthread_setname_np(pthread_self(), "pasta-rocm");
+void begin() noexcept {
   read_clock();
   tell_hold(trace::spool_now_ns());
-  sem_post(&g.ready);
-  std::int64_t next_flush_ns = trace::spool_now_ns() + kFlushNs;
-  for (;;) {
-    const std::int64_t left = next_flush_ns - trace::spool_now_ns();
-    if (left > 0) {
-      const timespec until = after_ns(left < kLookNs ? left : kLookNs);
-      sem_timedwait(&g.wake, &until);
-    }
-    follow_collection();
-    const bool asked = g.wanted.exchange(false, std::memory_order_acq_rel);
-    if (asked || trace::spool_now_ns() >= next_flush_ns) {
-      flush_buffer();
-      next_flush_ns = trace::spool_now_ns() + kFlushNs;
-    }
-    if (asked) sem_post(&g.done);
-  }
-  return nullptr;
 }
 
-bool start_thread(void* (*run)(void*)) {
-  // Signals of the program are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  const bool started = pthread_create(&thread, nullptr, run, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (started) pthread_detach(thread);
-  return started;
+void look(bool wanted, bool due) noexcept {
+  follow_collection();
+  if (wanted || due) flush_buffer();
 }
+
+constexpr common::VendorThread::Work kWork = {"pasta-rocm", kFlushNs, begin, look};
 
 // --- the end
 
@@ -659,7 +592,7 @@ void* end_if_stuck(void*) {
   std::int64_t since_ns = trace::spool_now_ns();
   const std::int64_t most_ns = timeout_ns();
   for (;;) {
-    const timespec moment = {0, kLookNs};
+    const timespec moment = {0, common::VendorThread::kLookNs};
     nanosleep(&moment, nullptr);
     int state = 0;  // -1 while it finishes
     if (g.api.is_finalized(&state) != 0 || state > 0) return nullptr;
@@ -681,14 +614,14 @@ bool is_ours() { return g.active.load(std::memory_order_acquire) && g.process ==
 void on_end(int status, void*) {
   if (!is_ours()) return;
   g.exit_status = status;
-  start_thread(end_if_stuck);
+  common::start_quiet_thread(end_if_stuck, nullptr);
   flush();
 }
 
 // The SDK is at its end: this is the last moment at which it may be asked.
 void finalize(void*) {
   if (!is_ours()) return;
-  const timespec until = after_ns(timeout_ns());
+  const timespec until = common::after_ns(timeout_ns());
   const bool alone = pthread_mutex_timedlock(&g.sdk, &until) == 0;
   if (alone) {
     read_clock();
@@ -836,12 +769,9 @@ int initialize(void (*)(), void*) {
     status = g.api.request_ids(g.collected, kLaunches, std::size(kLaunches), give_id, nullptr);
     if (status != 0) note_status("streams", status);
   }
-  if (sem_init(&g.wake, 0, 0) != 0 || sem_init(&g.ready, 0, 0) != 0 ||
-      sem_init(&g.done, 0, 0) != 0 || !start_thread(watch)) {
+  if (!g.thread.start(kWork)) {
     note(Reason::kNotRecorded, "ROCm is not watched: no thread could be started");
     return 0;
-  }
-  while (sem_wait(&g.ready) != 0) {
   }
   g.active.store(true, std::memory_order_release);
   status = g.api.start_context(g.always);
@@ -934,21 +864,9 @@ int set_api_table(const char* name, std::uint64_t version, std::uint64_t instanc
 }
 
 void flush() noexcept {
-  if (!is_ours()) return;
-  // Never for ever: a signal handler may have come here while the other holds it.
-  const timespec until = after_ns(timeout_ns());
-  if (pthread_mutex_timedlock(&g.flushes, &until) != 0) return;
-  while (sem_trywait(&g.done) == 0) {  // of one that was not waited for to its end
-  }
-  g.wanted.store(true, std::memory_order_release);
-  sem_post(&g.wake);
-  int waited = 0;
-  do waited = sem_timedwait(&g.done, &until);
-  while (waited != 0 && errno == EINTR);
-  if (waited != 0) {
+  if (is_ours() && !g.thread.flush(timeout_ns())) {
     note(Reason::kCollectorWarning, "rocprofiler-sdk did not hand out its last records in time");
   }
-  pthread_mutex_unlock(&g.flushes);
 }
 
 void after_fork() noexcept {
