@@ -9,13 +9,26 @@
 
 namespace pasta::device {
 
-class GpuWarp {
+// Lanes that take part: of a whole warp, so that the compiler knows it, or some.
+template <bool kWhole>
+struct GpuLanes {
+  std::uint32_t active;
+  __device__ explicit GpuLanes(std::uint32_t lanes) : active(lanes) {}
+};
+template <>
+struct GpuLanes<true> {
+  static constexpr std::uint32_t active = ~std::uint32_t{0};
+  __device__ explicit GpuLanes(std::uint32_t) {}
+};
+
+template <bool kWhole>
+class GpuWarp : public GpuLanes<kWhole> {
  public:
+  using GpuLanes<kWhole>::active;
   Space space;
   Access access;
   std::uint64_t site;
   std::uint32_t width;
-  std::uint32_t active;
   std::uint32_t number;
   std::uint64_t group;
   std::uint64_t address;  // of the calling lane
@@ -23,7 +36,12 @@ class GpuWarp {
   // Of the calling lane and those that came here with it.
   __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t where,
                      std::uint32_t bytes, std::uint32_t lanes)
-      : space(of_space), access(of_access), site(at), width(bytes), active(lanes), address(where) {
+      : GpuLanes<kWhole>(lanes),
+        space(of_space),
+        access(of_access),
+        site(at),
+        width(bytes),
+        address(where) {
     const std::uint32_t item = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     number = item / kWarpLanes;
     group = blockIdx.x +
@@ -53,14 +71,8 @@ class GpuWarp {
   __device__ std::uint64_t sum(std::uint32_t mask, Value value) const {
     std::uint64_t own = 0;
     if (is_in(mask)) own = value(address);
-    if (__any_sync(active, own >> kSafeBits != 0)) {
-      std::uint64_t total = 0;
-      for (std::uint32_t left = active; left != 0; left &= left - 1) {
-        total += __shfl_sync(active, own, first_of(left));
-      }
-      return total;
-    }
-    return add_up(static_cast<unsigned>(own));
+    __syncwarp(active);
+    return total(own);
   }
 
   template <class Value>
@@ -71,21 +83,41 @@ class GpuWarp {
     return __shfl_sync(active, result, leader);
   }
 
+  // Lane k looks at the k-th number, and mostly finds it as large.
+  template <class Row>
+  __device__ void raise(Row& to, const Row& more) const {
+    each_number(to, more, [](std::uint64_t& number, std::uint64_t value) {
+      ::pasta::device::raise(number, value);
+    });
+  }
+
+  // Lanes whose bytes are all of a stretch share it among them, so that each word is changed once.
+  template <class Mark>
+  __device__ std::uint64_t mark(std::uint32_t mask, const Footprint& part, std::uint64_t chunk,
+                                Mark mark_bytes) const {
+    const std::uint64_t begin = __shfl_sync(active, address, first_of(mask));
+    const std::uint64_t end = __shfl_sync(active, address, last_of(mask)) + width;
+    const bool inside = begin <= address && address + width <= end;
+    if (end - begin != part.bytes || __any_sync(active, is_in(mask) && !inside)) {
+      return sum(mask, [&](std::uint64_t at) { return mark_bytes(at, width); });
+    }
+    std::uint64_t own = 0;
+    const std::uint64_t first = begin / chunk * chunk;
+    for (std::uint64_t at = first + rank() * chunk; at < end; at += lanes() * chunk) {
+      const std::uint64_t from = at < begin ? begin : at;
+      const std::uint64_t to = end - at < chunk ? end : at + chunk;
+      own += mark_bytes(from, to - from);
+    }
+    __syncwarp(active);
+    return total(own);
+  }
+
   // Lane k changes the k-th number, so that all of them are one request.
   template <class Row>
   __device__ void add(Row& to, const Row& more) const {
-    constexpr unsigned kNumbers = sizeof(Row) / sizeof(std::uint64_t);
-    static_assert(sizeof(Row) == kNumbers * sizeof(std::uint64_t));
-    auto* numbers = reinterpret_cast<unsigned long long*>(&to);
-    const auto* mores = reinterpret_cast<const std::uint64_t*>(&more);
-    const unsigned step = lanes();
-    for (unsigned at = __popc(active & lanes_before()); at < kNumbers; at += step) {
-      std::uint64_t value = 0;
-#pragma unroll
-      for (unsigned i = 0; i < kNumbers; ++i) value = i == at ? mores[i] : value;
-      if (value != 0) atomicAdd(numbers + at, value);
-    }
-    __syncwarp(active);
+    each_number(to, more, [](std::uint64_t& number, std::uint64_t value) {
+      ::pasta::device::add(number, value);
+    });
   }
 
   __device__ Footprint footprint(std::uint32_t mask) const {
@@ -161,7 +193,8 @@ class GpuWarp {
     const int second = first_of(active & (active - 1));
     const std::uint64_t begin = __shfl_sync(active, address, first);
     const std::uint64_t next = __shfl_sync(active, address, second);
-    const std::int64_t step = static_cast<std::int64_t>(next - begin) / (second - first);
+    const auto apart_bytes = static_cast<std::int64_t>(next - begin);
+    const std::int64_t step = second == first + 1 ? apart_bytes : apart_bytes / (second - first);
     const bool even =
         __all_sync(active, static_cast<std::int64_t>(address - begin) == step * (lane() - first));
     if (even && step == 0) return {Pattern::kBroadcast, 0};
@@ -179,6 +212,34 @@ class GpuWarp {
 
  private:
   static constexpr unsigned kSafeBits = 27;  // 32 such numbers have a sum of 32 bits
+
+  // Of those of the active lanes.
+  __device__ unsigned rank() const { return __popc(active & lanes_before()); }
+
+  template <class Row, class Change>
+  __device__ void each_number(Row& to, const Row& more, Change change) const {
+    constexpr unsigned kNumbers = sizeof(Row) / sizeof(std::uint64_t);
+    static_assert(sizeof(Row) == kNumbers * sizeof(std::uint64_t));
+    auto* numbers = reinterpret_cast<std::uint64_t*>(&to);
+    const auto* mores = reinterpret_cast<const std::uint64_t*>(&more);
+    const unsigned step = lanes();
+    for (unsigned at = rank(); at < kNumbers; at += step) {
+      std::uint64_t value = 0;
+#pragma unroll
+      for (unsigned i = 0; i < kNumbers; ++i) value = i == at ? mores[i] : value;
+      if (value != 0) change(numbers[at], value);
+    }
+    __syncwarp(active);
+  }
+
+  __device__ std::uint64_t total(std::uint64_t own) const {
+    if (!__any_sync(active, own >> kSafeBits != 0)) return add_up(static_cast<unsigned>(own));
+    std::uint64_t sum = 0;
+    for (std::uint32_t left = active; left != 0; left &= left - 1) {
+      sum += __shfl_sync(active, own, first_of(left));
+    }
+    return sum;
+  }
 
   // Patches may not use the instruction that reduces a warp. The numbers are mostly small.
   __device__ unsigned add_up(unsigned own) const {

@@ -35,9 +35,22 @@ PASTA_DEVICE inline unsigned lowest_bit(std::uint64_t bits) {
 #endif
 }
 
+#ifdef PASTA_ON_GPU
+// States are in global memory, which the compiler cannot know.
+__device__ inline std::uint64_t global_address(const std::uint64_t& of) {
+  return __cvta_generic_to_global(&of);
+}
+// As it was some time since the kernel began.
+__device__ inline std::uint64_t glance(const std::uint64_t& at) {
+  std::uint64_t seen;
+  asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(seen) : "l"(global_address(at)));
+  return seen;
+}
+#endif
+
 PASTA_DEVICE inline void add(std::uint64_t& to, std::uint64_t more) {
 #ifdef PASTA_ON_GPU
-  atomicAdd(reinterpret_cast<unsigned long long*>(&to), more);
+  asm volatile("red.global.add.u64 [%0], %1;" ::"l"(global_address(to)), "l"(more) : "memory");
 #else
   to += more;
 #endif
@@ -55,8 +68,8 @@ PASTA_DEVICE inline void add_row(Row& to, const Row& more) {
 // To at least `value`. Most of the time it is already.
 PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
 #ifdef PASTA_ON_GPU
-  if (*static_cast<volatile std::uint64_t*>(&to) >= value) return;
-  atomicMax(reinterpret_cast<unsigned long long*>(&to), value);
+  if (glance(to) >= value) return;
+  asm volatile("red.global.max.u64 [%0], %1;" ::"l"(global_address(to)), "l"(value) : "memory");
 #else
   if (to < value) to = value;
 #endif
@@ -64,9 +77,13 @@ PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
 // Sets bits; gives those of them that were not set.
 PASTA_DEVICE inline std::uint64_t set_bits(std::uint64_t& to, std::uint64_t bits) {
 #ifdef PASTA_ON_GPU
-  const std::uint64_t seen = *static_cast<volatile std::uint64_t*>(&to);
-  if ((seen & bits) == bits) return 0;
-  return bits & ~atomicOr(reinterpret_cast<unsigned long long*>(&to), bits);
+  if ((glance(to) & bits) == bits) return 0;
+  std::uint64_t before;
+  asm volatile("atom.global.or.b64 %0, [%1], %2;"
+               : "=l"(before)
+               : "l"(global_address(to)), "l"(bits)
+               : "memory");
+  return bits & ~before;
 #else
   const std::uint64_t fresh = bits & ~to;
   to |= bits;
@@ -76,9 +93,13 @@ PASTA_DEVICE inline std::uint64_t set_bits(std::uint64_t& to, std::uint64_t bits
 // Makes a value that is 0 into `value`; gives what it is afterwards.
 PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) {
 #ifdef PASTA_ON_GPU
-  const std::uint64_t seen = *static_cast<volatile std::uint64_t*>(&to);
+  const std::uint64_t seen = glance(to);
   if (seen != 0) return seen;
-  const std::uint64_t before = atomicCAS(reinterpret_cast<unsigned long long*>(&to), 0ull, value);
+  std::uint64_t before;
+  asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(before)
+               : "l"(global_address(to)), "l"(std::uint64_t{0}), "l"(value)
+               : "memory");
   return before == 0 ? value : before;
 #else
   if (to == 0) to = value;

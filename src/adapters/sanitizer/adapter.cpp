@@ -54,6 +54,7 @@ constexpr auto kLook = 2ms;
 // How long a launch waits for room, and the end of the process for results.
 constexpr auto kMostWait = 5s;
 constexpr auto kMostEnd = 10s;
+constexpr auto kMarkAgain = 50ms;
 
 std::int64_t now_ns() {
   timespec now{};
@@ -250,8 +251,9 @@ struct Begun {
 };
 thread_local std::vector<Begun> t_begun;
 
-// A mark behind all launches of a stream that have been handed to the device.
-void write_mark(Handle context_handle, const std::shared_ptr<Stream>& stream) {
+// A mark behind all launches of a stream that have been handed to the device. `again`: even if one
+// is on its way; of two that threads write at once, the one with less may come last.
+void write_mark(Handle context_handle, const std::shared_ptr<Stream>& stream, bool again) {
   State& s = state();
   std::uint64_t value = 0;
   std::byte* to = nullptr;
@@ -260,7 +262,7 @@ void write_mark(Handle context_handle, const std::shared_ptr<Stream>& stream) {
     const auto context = s.contexts.find(context_handle);
     if (context == s.contexts.end() || context->second->lost) return;
     value = stream->submitted();
-    if (value <= stream->marked) return;
+    if (value <= (again ? stream->complete : stream->marked)) return;
     stream->marked = value;
     stream->last_mark = Clock::now();
     to = context->second->arena + stream->index * sizeof(std::uint64_t);
@@ -278,7 +280,7 @@ void write_marks(Handle context_handle) {
     if (context == s.contexts.end()) return;
     for (const auto& [handle, stream] : context->second->streams) streams.push_back(stream);
   }
-  for (const auto& stream : streams) write_mark(context_handle, stream);
+  for (const auto& stream : streams) write_mark(context_handle, stream, true);
 }
 
 // All that this thread has begun is with the device now.
@@ -293,7 +295,7 @@ void end_launches() {
              (begun.stream->submitted() > begun.stream->marked &&
               Clock::now() > begun.stream->last_mark + kMarkAfter);
     }
-    if (mark) write_mark(begun.context, begun.stream);
+    if (mark) write_mark(begun.context, begun.stream, false);
   }
 }
 
@@ -652,7 +654,24 @@ void watch() {
   }
 }
 
-// Waits until all that has been launched is taken, but not for ever.
+// Until all that has been launched in a context is taken, but not for ever; what is left then.
+std::size_t wait_for_results(Handle handle, Clock::time_point deadline) {
+  State& s = state();
+  for (;;) {
+    write_marks(handle);
+    std::unique_lock lock(s.mutex);
+    const auto known = s.contexts.find(handle);
+    if (known == s.contexts.end()) return 0;
+    const Context& context = *known->second;
+    s.hurry = true;
+    s.wake.notify_one();
+    const bool done = s.room.wait_for(lock, kMarkAgain, [&context] { return context.is_done(); });
+    s.hurry = false;
+    if (done || Clock::now() > deadline) return context.pending.size() + context.taking;
+  }
+}
+
+// Waits until all that has been launched is taken.
 void finish() {
   State& s = state();
   if (!s.active.exchange(false)) return;
@@ -663,16 +682,7 @@ void finish() {
   }
   const auto deadline = Clock::now() + kMostEnd;
   std::uint64_t left = 0;
-  for (const Handle handle : contexts) {
-    write_marks(handle);
-    std::unique_lock lock(s.mutex);
-    s.hurry = true;
-    s.wake.notify_one();
-    const auto known = s.contexts.find(handle);
-    if (known == s.contexts.end()) continue;
-    s.room.wait_until(lock, deadline, [&] { return known->second->is_done(); });
-    left += known->second->pending.size() + known->second->taking;
-  }
+  for (const Handle handle : contexts) left += wait_for_results(handle, deadline);
   std::map<std::string, std::uint64_t> problems;
   std::uint64_t launches = 0, analysed = 0;
   bool any_callback = false;
@@ -753,20 +763,16 @@ void on_resource(ResourceCallback callback, const void* data) {
         if (found == context->second->streams.end()) break;
         known = found->second;
       }
-      write_mark(stream.context, known);
+      write_mark(stream.context, known, true);
       break;
     }
     case ResourceCallback::kContextDestroyStarting: {
       // What is pending is complete soon, or never.
       const Handle handle = static_cast<const ContextData*>(data)->context;
-      write_marks(handle);
-      std::unique_lock lock(s.mutex);
+      wait_for_results(handle, Clock::now() + kMostEnd);
+      const std::lock_guard lock(s.mutex);
       const auto known = s.contexts.find(handle);
       if (known == s.contexts.end()) break;
-      s.hurry = true;
-      s.wake.notify_one();
-      s.room.wait_until(lock, Clock::now() + kMostEnd, [&] { return known->second->is_done(); });
-      s.hurry = false;
       known->second->lost = true;
       break;
     }
