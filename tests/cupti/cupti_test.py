@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """CUDA programs under pastaprof run, with a CUPTI that needs no GPU: what is told becomes events."""
+import contextlib
+import ctypes
+import glob
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -11,6 +15,15 @@ import unittest
 PASTAPROF = os.environ["PASTAPROF"]
 PROGRAM = os.environ["PASTA_CUDA_PROGRAM"]
 CUPTI = os.environ["PASTA_FAKE_CUPTI"]
+CUDART = os.environ["PASTA_FAKE_CUDART"]
+
+
+def has_cupti():
+    """Whether the machine has one that is found before any other."""
+    for version in (13, 12):
+        with contextlib.suppress(OSError):
+            return bool(ctypes.CDLL(f"libcupti.so.{version}"))
+    return bool(glob.glob("/usr/local/cuda*"))
 
 
 class Cupti(unittest.TestCase):
@@ -64,6 +77,8 @@ class Cupti(unittest.TestCase):
     def test_a_killed_program_has_lost_something(self):
         lines = self.run_watched("kill", 137)
         self.assertTrue([line for line in lines if line.startswith("problem") and "was killed" in line])
+        self.assertEqual(len(self.names(lines, "kernel")), 3)
+        self.assertTrue([line for line in lines if line.startswith("problem work_under_way count=2 ")], lines)
 
     def test_only_inside_of_a_range(self):
         lines = self.run_watched("exit", 0, options=("--capture-range", "forward"))
@@ -168,6 +183,43 @@ class Cupti(unittest.TestCase):
         parts = json.loads(text)["reports"][0]["parts"]
         rows = next(part["rows"] for part in parts if part["type"] == "table" and part["id"] == "iterations")
         self.assertEqual(len(rows), 30, text[:2000])
+
+    @unittest.skipIf(has_cupti(), "the machine has a CUPTI of its own")
+    def test_cupti_is_found_where_the_program_has_it(self):
+        packages = "venv/lib/python3.11/site-packages"
+        for library, cupti, environment in (
+                # Wheels of CUDA 12, of CUDA 13, of a Python that has loaded none of them; toolkits.
+                (f"{packages}/nvidia/cuda_runtime/lib/libcudart.so.12", f"{packages}/nvidia/cuda_cupti/lib/libcupti.so.12", {}),
+                (f"{packages}/nvidia/cu13/lib/libcudart.so.13", f"{packages}/nvidia/cu13/lib/libcupti.so.13", {}),
+                (f"{packages}/numpy/core/_multiarray.so", f"{packages}/nvidia/cuda_cupti/lib/libcupti.so.12", {}),
+                ("toolkit/lib64/libcublas.so.13", "toolkit/extras/CUPTI/lib64/libcupti.so.13", {}),
+                ("driver/libcuda.so.1", "driver/libcupti.so.13", {}),
+                (None, "home/extras/CUPTI/lib64/libcupti.so.13", {"CUDA_HOME": "home"}),
+                (None, "home/targets/x86_64-linux/lib/libcupti.so.12", {"CUDA_PATH": "home"})):
+            with self.subTest(cupti), tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder).resolve()
+                for path, source in ((library, CUDART), (cupti, f"{CUPTI}/libcupti.so.13")):
+                    if path is not None:
+                        (root / path).parent.mkdir(parents=True, exist_ok=True)
+                        shutil.copy(source, root / path)
+                given = {name: str(root / value) for name, value in environment.items()}
+                if library is not None:
+                    given["LD_PRELOAD"] = str(root / library)
+                lines = self.run_watched("exit", 0, LD_LIBRARY_PATH=None, **given)
+                os.remove(self.folder / "t.pasta")
+                self.assertEqual(len(self.names(lines, "kernel")), 3, self.said)
+                found = next(line for line in lines if "cupti_library" in line).split()[-1].strip('"')
+                self.assertEqual(pathlib.Path(found).resolve(), root / cupti)
+
+    @unittest.skipIf(has_cupti(), "the machine has a CUPTI of its own")
+    def test_no_cupti_is_said(self):
+        lines = self.run_watched("exit", 5, LD_LIBRARY_PATH=None)
+        self.assertTrue([line for line in lines if "CUDA is not watched: no libcupti.so.13 or libcupti.so.12" in line])
+
+    def test_records_of_cuda_12(self):
+        lines = self.run_watched("exit", 0, FAKE_CUDA="12")
+        self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu"])
+        self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel"] * 3)
 
     def test_what_cupti_refuses_is_said(self):
         lines = self.run_watched("exit", 0, FAKE_REFUSES="1")

@@ -51,29 +51,45 @@ int driver_major() {
   return known ? version / 1000 : 0;
 }
 
-// Folders of the libraries in the process that are CUDA's: a CUPTI lies in or near them.
+// Folders of libraries in the process near which a CUPTI may lie.
 struct Folders {
   static constexpr int kMost = 8;
   char path[kMost][PATH_MAX];
   int count;
+
+  void add(const char* folder, std::size_t size) {
+    if (count == kMost || size >= PATH_MAX) return;
+    for (int i = 0; i < count; ++i) {
+      if (std::strncmp(path[i], folder, size) == 0 && path[i][size] == '\0') return;
+    }
+    std::memcpy(path[count], folder, size);
+    path[count++][size] = '\0';
+  }
+};
+
+struct Near {
+  Folders cuda;      // of CUDA's libraries and the driver's
+  Folders packages;  // of Python's packages, whatever of them is loaded
 };
 
 int collect_folder(dl_phdr_info* info, std::size_t, void* data) {
-  auto& folders = *static_cast<Folders*>(data);
+  auto& near = *static_cast<Near*>(data);
   const char* path = info->dlpi_name;
   const char* slash = path == nullptr ? nullptr : std::strrchr(path, '/');
-  if (slash == nullptr || folders.count == Folders::kMost) return 0;
-  constexpr const char* kOfCuda[] = {"/libcudart.so", "/libcublas.so",  "/libcublasLt.so",
-                                     "/libcudnn.so",  "/libnvrtc.so",   "/libcufft.so",
-                                     "/libnccl.so",   "/libcusparse.so"};
-  bool of_cuda = false;
-  for (const char* name : kOfCuda)
-    of_cuda = of_cuda || std::strncmp(slash, name, std::strlen(name)) == 0;
-  const auto size = static_cast<std::size_t>(slash - path);
-  if (!of_cuda || size >= PATH_MAX) return 0;
-  char* to = folders.path[folders.count++];
-  std::memcpy(to, path, size);
-  to[size] = '\0';
+  if (slash == nullptr) return 0;
+  constexpr const char* kOfCuda[] = {"/libcudart.so", "/libcublas.so",   "/libcublasLt.so",
+                                     "/libcudnn.so",  "/libnvrtc.so",    "/libcufft.so",
+                                     "/libnccl.so",   "/libcusparse.so", "/libcuda.so"};
+  for (const char* name : kOfCuda) {
+    if (std::strncmp(slash, name, std::strlen(name)) == 0) {
+      near.cuda.add(path, static_cast<std::size_t>(slash - path));
+    }
+  }
+  for (const char* packages : {"/site-packages/", "/dist-packages/"}) {
+    if (const char* found = std::strstr(path, packages); found != nullptr) {
+      near.packages.add(path, static_cast<std::size_t>(found - path) + std::strlen(packages) - 1);
+    }
+  }
   return 0;
 }
 
@@ -83,16 +99,23 @@ void* open_at(const char* folder, const char* below, int version) {
   return dlopen(path, RTLD_NOW);
 }
 
-void* find_version(int version, const Folders& folders) {
+void* find_version(int version, const Near& near) {
   char name[32];
   Text(name, sizeof name) << "libcupti.so." << version;
   if (void* library = dlopen(name, RTLD_NOW); library != nullptr) return library;
   // In a toolkit, beside cudart or in extras; of wheels, beside (13) or in a package beside (12).
   constexpr const char* kBelow[] = {"", "/../extras/CUPTI/lib64", "/../../../extras/CUPTI/lib64",
                                     "/../../cuda_cupti/lib", "/../../cu13/lib"};
-  for (int i = 0; i < folders.count; ++i) {
+  for (int i = 0; i < near.cuda.count; ++i) {
     for (const char* below : kBelow) {
-      if (void* library = open_at(folders.path[i], below, version); library != nullptr)
+      if (void* library = open_at(near.cuda.path[i], below, version); library != nullptr)
+        return library;
+    }
+  }
+  // Of a Python that has it installed and has loaded none of CUDA's libraries.
+  for (int i = 0; i < near.packages.count; ++i) {
+    for (const char* below : {"/nvidia/cu13/lib", "/nvidia/cuda_cupti/lib"}) {
+      if (void* library = open_at(near.packages.path[i], below, version); library != nullptr)
         return library;
     }
   }
@@ -127,13 +150,14 @@ void* loaded_library() {
 
 void* open_library() {
   if (void* library = loaded_library(); library != nullptr) return library;
-  Folders folders;
-  folders.count = 0;
-  dl_iterate_phdr(collect_folder, &folders);
+  // Too large for the stack of any thread.
+  static Near near;
+  near.cuda.count = near.packages.count = 0;
+  dl_iterate_phdr(collect_folder, &near);
   const int driver = driver_major();
   for (const int version : kVersions) {
     if (driver != 0 && version > driver) continue;
-    if (void* library = find_version(version, folders); library != nullptr) return library;
+    if (void* library = find_version(version, near); library != nullptr) return library;
   }
   return nullptr;
 }

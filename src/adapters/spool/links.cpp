@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "trace/spool.h"
 
@@ -20,10 +22,37 @@ bool Links::on_queue(LaneId lane) {
   return known == 1;
 }
 
-void Links::learn(const Event& event) {
-  if (event.kind == Kind::kApi && event.correlation != 0) {
-    launches_.insert(event.correlation, event.scope, event.start_ns);
+bool Links::launches_kernel(const Event& call) {
+  if (call.api.status != 0) return false;
+  const auto [known, is_new] = of_kernels_.try_emplace(call.name.value, false);
+  if (is_new) {
+    const std::string_view name = dictionary_->text(call.name);
+    known->second = (name.starts_with("cudaLaunch") || name.starts_with("cuLaunch")) &&
+                    name.find("HostFunc") == std::string_view::npos;
   }
+  return known->second;
+}
+
+void Links::learn(const Event& event) {
+  if (event.kind != Kind::kApi || event.correlation == 0) return;
+  launches_.insert(event.correlation, event.scope, event.start_ns);
+  if (!launches_kernel(event)) return;
+  Launched& of = launched_[correlation_process(event.correlation).value];
+  // What has been seen is let go now and then.
+  if (of.kernels.size() == of.kernels.capacity()) {
+    std::erase_if(of.kernels, [&](std::uint64_t launch) { return launch <= of.linked; });
+    of.kernels.reserve(std::max<std::size_t>(1024, 2 * of.kernels.size()));
+  }
+  of.kernels.push_back(event.correlation);
+}
+
+std::uint64_t Links::unseen(ProcessId process) const {
+  const auto found = launched_.find(process.value);
+  if (found == launched_.end()) return 0;
+  const Launched& of = found->second;
+  return static_cast<std::uint64_t>(
+      std::count_if(of.kernels.begin(), of.kernels.end(),
+                    [&](std::uint64_t launch) { return launch > of.linked; }));
 }
 
 void Links::link(Event& event, Problems& problems) {
@@ -53,6 +82,10 @@ void Links::link_to_launch(Event& event, Problems& problems) {
   if (launch == nullptr) {
     if (work) problems.add(Reason::kLaunchNotSeen, where);
     return;
+  }
+  if (work) {
+    std::uint64_t& linked = launched_[correlation_process(event.correlation).value].linked;
+    linked = std::max(linked, event.correlation);
   }
   event.scope = launch->frame;
   event.flags |= kLinked;

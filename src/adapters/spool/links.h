@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "adapters/spool/origins.h"
@@ -24,9 +25,13 @@ class Links {
   // flags that say so; what has no launch is counted. All that learn() is ever told of this launch
   // must have been told.
   void link(Event& event, Problems& problems);
+  // Launches of kernels of which no kernel was linked, and none of a later launch: after all has
+  // been linked, of a process that was killed, what it is known to have lost.
+  [[nodiscard]] std::uint64_t unseen(ProcessId process) const;
 
  private:
   [[nodiscard]] bool on_queue(LaneId lane);
+  [[nodiscard]] bool launches_kernel(const Event& call);
 
   void link_to_launch(Event& event, Problems& problems);
 
@@ -34,6 +39,12 @@ class Links {
   Origins* origins_;
   correlate::FrameMap launches_;
   std::vector<std::int8_t> queues_;  // by lane; -1 = not looked up yet
+  struct Launched {
+    std::uint64_t linked = 0;  // the largest correlation of device work
+    std::vector<std::uint64_t> kernels;
+  };
+  std::unordered_map<std::uint32_t, Launched> launched_;  // by process
+  std::unordered_map<std::uint32_t, bool> of_kernels_;    // by name: whether a call launches one
 };
 
 }  // namespace pasta::adapters::spool

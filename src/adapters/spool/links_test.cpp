@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/spool.h"
+
 namespace pasta::adapters::spool {
 namespace {
 
@@ -67,6 +69,54 @@ TEST_F(LinksTest, WhatIsOfTheHostIsLeftAlone) {
   links_.link(wait, problems_);
   EXPECT_EQ(wait.scope, path_);
   EXPECT_TRUE(problems_.list().empty());
+}
+
+TEST_F(LinksTest, TheOriginOfWorkIsInsideOfItsLaunch) {
+  Event launch = event(Kind::kApi, thread_, 1, 100);
+  launch.scope = path_;
+  links_.learn(launch);
+  const FrameId capture = dictionary_.frame({.name = dictionary_.string("capture")});
+  const FrameId layer = dictionary_.frame({capture, dictionary_.string("layer"), {}});
+  const std::uint32_t id = origins_.id(3, 17), unknown = origins_.id(4, 17);
+  const auto path_of = [&](std::uint32_t origin, std::uint64_t correlation) {
+    Event work = event(Kind::kKernel, queue_, correlation, 105);
+    work.scope = {trace::spool::kScopeOfOrigin | origin};
+    links_.link(work, problems_);
+    return work.scope;
+  };
+  // The path may be read after the work.
+  EXPECT_EQ(path_of(id, 1), path_);
+  origins_.learn(id, layer);
+  const FrameId inside = path_of(id, 1);
+  EXPECT_EQ(dictionary_.text(dictionary_.frame(inside).name), "layer");
+  const FrameId parent = dictionary_.frame(inside).parent;
+  EXPECT_EQ(dictionary_.text(dictionary_.frame(parent).name), "capture");
+  EXPECT_EQ(dictionary_.frame(parent).parent, path_);
+  EXPECT_EQ(path_of(id, 1), inside);
+  EXPECT_EQ(path_of(unknown, 1), path_);
+  // Of a launch that nobody saw, the origin is known all the same.
+  EXPECT_EQ(path_of(id, 99), layer);
+  EXPECT_EQ(path_of(unknown + 1, 1), path_);
+}
+
+TEST_F(LinksTest, LaunchesAfterTheLastThatIsSeenAreUnseen) {
+  const auto call = [&](std::uint64_t correlation, std::string_view name, std::int32_t status = 0) {
+    Event made = event(Kind::kApi, thread_, correlation, 100);
+    made.name = dictionary_.string(name);
+    made.api.status = status;
+    links_.learn(made);
+  };
+  for (std::uint64_t i = 1; i <= 3000; ++i) call(i, "cudaLaunchKernel");
+  EXPECT_EQ(links_.unseen(process_), 3000u);
+  Event work = event(Kind::kKernel, queue_, 2999, 105);
+  links_.link(work, problems_);
+  EXPECT_EQ(links_.unseen(process_), 1u);
+  call(3001, "cudaLaunchKernel", 700);
+  call(3002, "cudaMalloc");
+  call(3003, "cudaLaunchHostFunc");
+  call(3004, "cuLaunchKernelEx");
+  EXPECT_EQ(links_.unseen(process_), 2u);
+  EXPECT_EQ(links_.unseen({9}), 0u);
 }
 
 }  // namespace

@@ -277,7 +277,8 @@ class Run final : public Adapter {
       const std::string where = fmt::format("process {}", process.process);
       problem(Reason::kDroppedByCollector, process.dropped, where);
       problem(Reason::kEndWithoutBegin, process.unmatched, where);
-      if (!process.alive && !process.exited && has_vendor_buffers(number)) {
+      if (!process.alive && !process.exited && process.replaced_ns == 0 &&
+          has_vendor_buffers(number)) {
         problem(Reason::kCollectorWarning, 1,
                 where + " was killed: what CUPTI had not handed out by then is not known");
       }
@@ -461,6 +462,15 @@ class Run final : public Adapter {
   }
 
   void tell_unlinked() {
+    for (const auto& [number, process] : folder_.processes()) {
+      if (process.alive || process.exited || process.replaced_ns != 0) continue;
+      const std::uint64_t lost = links_->unseen(processes_[number]);
+      if (lost == 0) continue;
+      unlinked_.add(Reason::kWorkUnderWay, lost,
+                    fmt::format("process {} ended suddenly: launches whose kernels CUPTI had not "
+                                "handed out",
+                                process.process));
+    }
     for (const Problem& seen : unlinked_.list()) sink_->report(seen);
   }
 
