@@ -13,6 +13,7 @@
 
 #include "pasta/event.h"
 #include "trace/spool_writer.h"
+#include "trace/tick_clock.h"
 
 namespace pasta::adapters::common {
 
@@ -37,9 +38,9 @@ class VendorClock {
     std::int64_t best_ns = 0, offset_ns = 0;
     for (int i = 0; i < 8; ++i) {
       std::uint64_t theirs = 0;
-      const std::int64_t before = trace::spool_now_ns();
+      const std::int64_t before = trace::host_now_ns();
       if (!get(theirs)) return;
-      const std::int64_t took = trace::spool_now_ns() - before;
+      const std::int64_t took = trace::host_now_ns() - before;
       if (i > 0 && took >= best_ns) continue;
       best_ns = took;
       offset_ns = before + took / 2 - static_cast<std::int64_t>(theirs);
@@ -59,8 +60,8 @@ class VendorClock {
   }
 
  private:
-  // Two readings of the same clock pair agree better than this.
-  static constexpr std::int64_t kToleranceNs = 1'000;
+  // Two readings of the same clock pair agree better than this, beside the time that they take.
+  static constexpr std::int64_t kToleranceNs = 250;
 
   std::atomic<std::int64_t> offset_ns_ = 0;
   bool known_ = false;
