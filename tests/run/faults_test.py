@@ -94,6 +94,29 @@ class Faults(unittest.TestCase):
                 self.assertEqual(lost == 0, whole)
                 self.assertGreater(kept, 500)
 
+    def test_a_library_that_is_closed_and_opened_again(self):
+        result = self.watch(os.environ["PASTA_REOPEN"], os.environ["PASTA_REOPEN_LIBRARY"], "5")
+        self.assertEqual(result.stdout, "done\n")
+        self.assertEqual((sum(self.marks(name="said").values()), sum(self.marks(name="around").values())), (5, 5))
+
+    def test_another_library_that_is_preloaded(self):
+        # It stands in front of _exit() as ours does; both do what they are for, whoever is first.
+        theirs = os.environ["PASTA_PRELOAD"]
+        program = [os.environ["PASTA_ANNOTATE"], "_exit"]
+        # Theirs is in pastaprof, too, where it says what nobody watches.
+        orders = {"ours": (program, {**os.environ, "LD_PRELOAD": theirs}, 1),
+                  "theirs": (["sh", "-c", 'LD_PRELOAD="$0:$LD_PRELOAD" exec "$@"', theirs, *program], None, 0)}
+        for first, (words, environment, unwatched) in orders.items():
+            with self.subTest(first=first):
+                result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", "--", *words], cwd=self.folder, text=True,
+                                        capture_output=True, check=False, env=environment)
+                self.assertEqual(result.returncode, 5, result.stderr)
+                self.assertTrue(result.stdout.endswith("loaded\ntheir _exit\n"), result.stdout)
+                dump = self.dump()
+                self.assertEqual(len(re.findall(r'"their constructor"', dump)), result.stdout.count("loaded") - unwatched)
+                self.assertEqual(len(re.findall(r'"open".*unfinished', dump)), 1)
+                self.assertIn('ended" "exit 5"', dump)
+
     def test_the_runs_folder_is_taken_away(self):
         result = self.watch(FAULTS, "unlink", "5000")
         self.assertIn("t.pasta.run", result.stderr)
@@ -183,7 +206,9 @@ class Faults(unittest.TestCase):
             code = subprocess.run(["bash", "-c", 'ulimit -c unlimited && exec "$@"', "bash", *before, FAULTS, "abort"],
                                   cwd=self.folder / folder, capture_output=True, check=False,
                                   env=environment).returncode
-            return code, [p.stat().st_size for p in (self.folder / folder).iterdir() if p.name.startswith("core")]
+            # Memory that nobody has touched is a hole in it.
+            return code, [p.stat().st_blocks * 512 for p in (self.folder / folder).iterdir()
+                          if p.name.startswith("core")]
         code, alone = core("alone")
         self.assertEqual(code, -6)
         code, watched = core("watched", PROGRAM, "run", "-o", "t.pasta", "--")

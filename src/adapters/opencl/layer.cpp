@@ -13,6 +13,7 @@
 #include "adapters/opencl/layer.h"
 
 #include <CL/cl_layer.h>
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -1363,6 +1364,11 @@ void set_up() {
 
 const void* runtime() noexcept { return &g_next; }
 
+bool runtime_is_there() noexcept {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(g_next.clGetEventInfo), &info) != 0;
+}
+
 void child_after_fork() noexcept {
   if (g_ready) after_fork();
 }
@@ -1400,10 +1406,15 @@ __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(
   if (!opencl::g_depth_known) {
     opencl::g_depth_known = pthread_key_create(&opencl::g_depth, nullptr) == 0;
   }
-  if (opencl::g_ready || !opencl::g_depth_known || !pasta::trace::in_run()) {
+  const auto code = [](const cl_icd_dispatch& table) { return table.clGetEventInfo; };
+  // A second loader beside the first is not watched; one that was closed and comes again is.
+  const bool beside =
+      opencl::g_ready && opencl::runtime_is_there() && code(*target) != code(opencl::g_next);
+  if (beside || !opencl::g_depth_known || !pasta::trace::in_run()) {
     *layer = target;
     return CL_SUCCESS;
   }
+  if (opencl::g_ready) opencl::abandon();
   std::memcpy(static_cast<void*>(&opencl::g_next), target, known * sizeof(void*));
   std::memcpy(static_cast<void*>(&opencl::g_layer), target, known * sizeof(void*));
   opencl::set_up();

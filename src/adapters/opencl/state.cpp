@@ -424,15 +424,26 @@ Device* device_of(const void* handle) noexcept {
   Device** known = g_state.devices.make(handle);
   if (known == nullptr) return nullptr;
   const Held held(g_state.making_devices);
-  if (*known != nullptr) return *known;
-  auto* device = g_state.arena.make<Device>();
+  if (*known != nullptr && !(*known)->closed) return *known;
+  const std::string_view name = device_text(handle, CL_DEVICE_NAME);
+  const std::string_view uuid = device_uuid(handle);
+  const auto compute_units = device_info<cl_uint>(handle, CL_DEVICE_MAX_COMPUTE_UNITS, 0);
+  const auto memory_bytes = device_info<cl_ulong>(handle, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
+  Device** const before = g_state.devices.any([&](const void*, const Device* other) {
+    return other != nullptr && other->closed && other->name == name && other->uuid == uuid &&
+           other->compute_units == compute_units && other->memory_bytes == memory_bytes;
+  });
+  Device* device = before != nullptr ? *before : g_state.arena.make<Device>();
   if (device == nullptr) return nullptr;
+  if (before == nullptr) {
+    device->ordinal = g_state.device_count.fetch_add(1, std::memory_order_relaxed);
+  }
+  device->closed = false;
   device->handle = handle;
-  device->ordinal = g_state.device_count.fetch_add(1, std::memory_order_relaxed);
-  device->name = device_text(handle, CL_DEVICE_NAME);
-  device->uuid = device_uuid(handle);
-  device->compute_units = device_info<cl_uint>(handle, CL_DEVICE_MAX_COMPUTE_UNITS, 0);
-  device->memory_bytes = device_info<cl_ulong>(handle, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
+  device->name = name;
+  device->uuid = uuid;
+  device->compute_units = compute_units;
+  device->memory_bytes = memory_bytes;
   const auto type = device_info<cl_device_type>(handle, CL_DEVICE_TYPE, 0);
   device->type = (type & CL_DEVICE_TYPE_GPU) != 0           ? DeviceType::kGpu
                  : (type & CL_DEVICE_TYPE_CPU) != 0         ? DeviceType::kCpu
@@ -604,8 +615,36 @@ bool holds(const void* event) noexcept {
   return false;
 }
 
+void abandon() noexcept {
+  std::uint64_t count = 0;
+  for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
+       queue = queue->next) {
+    const Held held(queue->lock);
+    while (queue->first != nullptr) {
+      Command* command = queue->first;
+      queue->first = command->next;
+      command->next = queue->free;
+      queue->free = command;
+      if (!command->cancelled.load(std::memory_order_relaxed)) ++count;
+      trace::work_ends(1);
+    }
+    queue->last = nullptr;
+  }
+  g_state.devices.any([](const void*, Device* device) {
+    if (device != nullptr) device->closed = true;
+    return false;
+  });
+  if (count == 0) return;
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.note(Reason::kWorkUnderWay, count, "of an OpenCL runtime that was closed");
+}
+
 void finish() noexcept {
-  look_at_all();
+  if (runtime_is_there()) {
+    look_at_all();
+  } else {
+    abandon();
+  }
   for (Queue* queue = g_state.all_queues.load(std::memory_order_acquire); queue != nullptr;
        queue = queue->next) {
     tell_queue(*queue, SpoolPush::now(), true);

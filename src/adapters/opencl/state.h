@@ -21,6 +21,8 @@ namespace pasta::adapters::opencl {
 
 // The table (cl_icd_dispatch) of the runtime, or of the next layer; entries may be missing.
 const void* runtime() noexcept;
+// Whether its code still is: a program may close the library.
+bool runtime_is_there() noexcept;
 
 // A clock of the system that a device may go by; runtimes for processors do.
 enum class HostClock : std::uint8_t { kUnknown, kRaw, kMonotonic, kBoot, kReal, kNone };
@@ -32,8 +34,9 @@ struct Device {
   std::uint64_t memory_bytes;
   DeviceType type;
   std::string_view name, uuid;
-  bool timer;  // the runtime can read its clock and the host's together
-  Lock lock;   // of the rest
+  bool closed;  // with its runtime; may come again by another handle
+  bool timer;   // the runtime can read its clock and the host's together
+  Lock lock;    // of the rest
   Clock clock;
   HostClock host_clock;  // that it turned out to count
   std::int64_t told_ns;
@@ -177,6 +180,8 @@ void look_sometimes(Queue& queue, std::int64_t now_ns) noexcept;
 // Whether `event` is one of a command of ours that is under way, which holds one reference more.
 bool holds(const void* event) noexcept;
 
+// The runtime has been closed: of what was under way nothing can be known any more. It is counted.
+void abandon() noexcept;
 // The program is about to end: the last look, and what is known of clocks.
 void finish() noexcept;
 void after_fork() noexcept;

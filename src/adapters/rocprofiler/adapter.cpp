@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,9 +95,6 @@ struct State {
   std::uint64_t always = 0, collected = 0;  // contexts
   std::uint64_t buffer = 0;
   Service services[kMostKinds] = {};
-  struct CallbackKinds {
-    std::int32_t code_object, marker, control, name, stream;
-  } kinds = {-1, -1, -1, -1, -1};
   bool counts = false;
 
   KnownAgent agents[kMostAgents] = {};
@@ -114,15 +112,43 @@ struct State {
   int exit_status = 0;
 };
 
-// One a process by its nature.
+// One a process by its nature. All of it begins as zeros, so that it is no part of the file.
 constinit State g;
+
+struct CallbackKinds {
+  std::int32_t code_object, marker, control, name, stream;
+};
+constinit CallbackKinds g_kinds = {-1, -1, -1, -1, -1};
 
 // Streams whose calls this thread is in, the innermost last.
 struct Streams {
   std::uint64_t open[16];
   std::uint32_t depth;
 };
-constinit thread_local Streams t_streams __attribute__((tls_model("initial-exec"))) = {};
+// The collector has no thread-local storage, which a program that loads it late may not have to
+// give.
+constinit pthread_key_t g_streams{};
+constinit bool g_streams_made = false;
+
+// Of this thread. None when there is no memory.
+Streams* streams_of_thread() {
+  if (!g_streams_made) return nullptr;
+  void* known = pthread_getspecific(g_streams);
+  if (known != nullptr) return static_cast<Streams*>(known);
+  void* memory =
+      mmap(nullptr, sizeof(Streams), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  if (pthread_setspecific(g_streams, memory) != 0) {
+    munmap(memory, sizeof(Streams));
+    return nullptr;
+  }
+  return static_cast<Streams*>(memory);  // zero is how it begins
+}
+void make_streams() {
+  if (g_streams_made) return;
+  g_streams_made =
+      pthread_key_create(&g_streams, [](void* memory) { munmap(memory, sizeof(Streams)); }) == 0;
+}
 
 void note(Reason reason, const char* text, std::uint64_t count = 1) {
   SpoolPush push = SpoolPush::even_stopped();
@@ -489,19 +515,20 @@ void take_marker(std::int32_t call, std::int32_t phase, const Marker& marker) {
 }
 
 void take_stream(std::int32_t phase, std::uint64_t stream) {
-  Streams& streams = t_streams;
+  Streams* const streams = streams_of_thread();
+  if (streams == nullptr) return;
   if (phase == kEnter) {
-    if (streams.depth < std::size(streams.open)) streams.open[streams.depth] = stream;
-    ++streams.depth;
-  } else if (streams.depth > 0) {
-    --streams.depth;
+    if (streams->depth < std::size(streams->open)) streams->open[streams->depth] = stream;
+    ++streams->depth;
+  } else if (streams->depth > 0) {
+    --streams->depth;
   }
 }
 
 template <class Ids>
 void on_callback(BasicCallback<Ids> record, std::uint64_t*, void*) noexcept {
   if (record.payload == nullptr || g.finalized.load(std::memory_order_acquire)) return;
-  const auto& kinds = g.kinds;
+  const CallbackKinds& kinds = g_kinds;
   if (record.kind == kinds.code_object) {
     if (record.operation == kKernelSymbolRegister && record.phase == kEnter) {
       take_symbol(record.payload);
@@ -526,9 +553,10 @@ constexpr std::int32_t kOfCopy = 10, kOfKernel = 11;  // external_correlation_id
 // Of a launch: the stream that it goes to.
 int give_id(std::uint64_t, std::uint64_t, std::int32_t kind, std::int32_t, std::uint64_t,
             std::uint64_t* external, void*) noexcept {
-  const Streams& streams = t_streams;
-  const bool known = streams.depth > 0 && streams.depth <= std::size(streams.open);
-  *external = known ? stream_mark(streams.open[streams.depth - 1]) : 0;
+  const Streams* const streams = streams_of_thread();
+  const bool known =
+      streams != nullptr && streams->depth > 0 && streams->depth <= std::size(streams->open);
+  *external = known ? stream_mark(streams->open[streams->depth - 1]) : 0;
   if (kind == kOfKernel) trace::work_begins();
   return 0;
 }
@@ -725,14 +753,15 @@ void set_up_records() {
 }
 
 void set_up_callbacks() {
+  make_streams();
   const struct {
     std::string_view name;
     std::int32_t* kind;
-  } wanted[] = {{"CODE_OBJECT", &g.kinds.code_object},
-                {"MARKER_CORE_API", &g.kinds.marker},
-                {"MARKER_CONTROL_API", &g.kinds.control},
-                {"MARKER_NAME_API", &g.kinds.name},
-                {"HIP_STREAM", &g.kinds.stream}};
+  } wanted[] = {{"CODE_OBJECT", &g_kinds.code_object},
+                {"MARKER_CORE_API", &g_kinds.marker},
+                {"MARKER_CONTROL_API", &g_kinds.control},
+                {"MARKER_NAME_API", &g_kinds.name},
+                {"HIP_STREAM", &g_kinds.stream}};
   const auto callback = g.version >= kVersion1
                             ? reinterpret_cast<Api::AnyFunction>(&on_callback<Correlation1>)
                             : reinterpret_cast<Api::AnyFunction>(&on_callback<Correlation>);

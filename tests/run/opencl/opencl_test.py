@@ -14,6 +14,8 @@ import unittest
 
 PROGRAM = os.environ["PASTAPROF"]
 OPENCL = os.environ["PASTA_OPENCL"]
+REOPEN = os.environ["PASTA_REOPEN"]
+REOPEN_LIBRARY = os.environ["PASTA_OPENCL_REOPEN_LIBRARY"]
 
 LINE = re.compile(r'(\w+) (-?\d+|-) (\+?-?\d+|-) (\S+) "((?:[^"\\]|\\.)*)"(.*)')
 WORD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
@@ -129,6 +131,24 @@ class OpenCl(unittest.TestCase):
         self.assertEqual(len(build), 1)
         self.assertIn("vector_add", build[0].name)
         self.assertTrue(any("clock" in key and "residual" in value for key, value in trace.facts.items()), trace.facts)
+
+    def test_a_loader_that_is_closed_and_opened_again(self):
+        trace = self.watch(REOPEN, REOPEN_LIBRARY, "3")
+        self.assertEqual(self.output, "done\n")
+        self.assertEqual(trace.counts("kernel"), {"twice": 3})
+        self.assertEqual(trace.problems, {})
+        self.assertEqual({e.name for e in trace.events if e.kind == "free"}, {"clReleaseMemObject"})
+        devices = {trace.lanes[k.lane][1]["device"] for k in trace.of("kernel")}
+        self.assertEqual(len(devices), 1, "it is the same device each time")
+
+    def test_a_loader_that_is_closed_under_way(self):
+        # What the program left is gone with the loader; nobody asks it any more.
+        os.environ["LEAVE"] = "1"
+        self.addCleanup(os.environ.pop, "LEAVE")
+        trace = self.watch(REOPEN, REOPEN_LIBRARY, "2")
+        self.assertEqual(self.output, "done\n")
+        self.assertEqual(trace.counts("kernel"), {"twice": 2})
+        self.assertEqual(trace.problems["work_under_way"], 2)
 
     def test_matrix_product(self):
         trace = self.watched("matrix_product", 3)
