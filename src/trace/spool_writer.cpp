@@ -263,7 +263,7 @@ struct SpoolThread {
   Known<kFewSlots> known_others;  // lanes, devices, attributes
   OpenRange open[kMaxOpen];
   std::uint32_t next_retired;
-  Retired retired[kRetired];      // where only the newest part is kept
+  Retired retired[kRetired];        // where only the newest part is kept
   OpenAutograd autograd[kMaxOpen];  // of each
   char open_names[kMaxOpen][64];    // for the child after a fork, whose file has other numbers
   char path[PATH_MAX];              // here, because stacks may be small
@@ -1506,6 +1506,7 @@ SpoolPush::~SpoolPush() {
 
 std::uint32_t SpoolPush::file() const noexcept { return thread_->number; }
 LaneId SpoolPush::lane() const noexcept { return {thread_->lane}; }
+SharedPath SpoolPush::path() const noexcept { return path_of(*thread_); }
 FrameId SpoolPush::scope() const noexcept { return {thread_->scope}; }
 
 StringId SpoolPush::string(std::string_view text) noexcept { return {intern_text(*thread_, text)}; }
@@ -1662,6 +1663,13 @@ std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
       if (frame == 0) around = kNoPath;
       autograd.backward = said.sequence;
     }
+    if (around == kNoPath && said.below != kNoPath && thread.open_count == 0) {
+      const std::uint32_t frame = frame_of(thread, said.below);
+      if (frame != 0) {
+        range.scope = frame;
+        around = said.below;
+      }
+    }
     range.frame = intern_frame(thread, range.scope, range.name, said.domain);
     if (g_sharing.load(std::memory_order_relaxed)) {
       if (around == kNoPath) around = path_of(thread);
@@ -1699,6 +1707,13 @@ void SpoolPush::close(std::uint64_t token) noexcept {
   } else {
     count_unmatched();
   }
+}
+
+bool SpoolPush::lies_in(std::string_view name, ScopeDomain domain) noexcept {
+  if (thread_->open_count == 0) return false;
+  const OpenRange& range = thread_->open[thread_->open_count - 1];
+  return range.domain == static_cast<std::uint16_t>(domain) && range.name != 0 &&
+         range.name == intern_text(*thread_, name);
 }
 
 void SpoolPush::close_from(std::uint64_t token) noexcept {

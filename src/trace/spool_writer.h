@@ -45,6 +45,7 @@
 #include "pasta/event.h"
 #include "pasta/quality.h"
 #include "trace/job_rank.h"
+#include "trace/shared_paths.h"
 #include "trace/spool.h"
 
 namespace pasta::trace {
@@ -111,6 +112,8 @@ struct Said {
   // is the backward of what bore the same sequence there, and hangs below it (docs/correlation.md).
   std::uint64_t thread = 0;
   std::uint64_t forward_thread = 0;
+  // Where it hangs on a thread that has nothing open, unless below its forward operator.
+  SharedPath below = kNoPath;
 };
 
 class SpoolPush {
@@ -133,6 +136,8 @@ class SpoolPush {
   [[nodiscard]] LaneId lane() const noexcept;
   // Of the innermost open range that is known; none outside.
   [[nodiscard]] FrameId scope() const noexcept;
+  // The same for other threads, once paths are shared.
+  [[nodiscard]] SharedPath path() const noexcept;
   // Numbers of this spool, equal or not for equal text. {} when there is no room.
   StringId string(std::string_view text) noexcept;
   FrameId frame(FrameId parent, StringId name, ScopeDomain domain) noexcept;
@@ -160,6 +165,8 @@ class SpoolPush {
   std::uint64_t open(const Said& said, std::uint32_t stack = 0) noexcept;
   // Ends the range that `token` is of, which need not be the innermost; 0: the innermost.
   void close(std::uint64_t token) noexcept;
+  // Whether the innermost open range of this thread is called so.
+  [[nodiscard]] bool lies_in(std::string_view name, ScopeDomain domain) noexcept;
   // Ends that range and all that are open in it, the innermost first.
   void close_from(std::uint64_t token) noexcept;
   // How many ranges of this stack are open; their innermost ends.

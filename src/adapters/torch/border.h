@@ -16,6 +16,7 @@ struct PastaOperator {
       forward_thread;      // autograd's number of the thread whose operator this is the backward of
   uint64_t thread;         // and of this thread
   uint32_t is_user_scope;  // named by record_function
+  uint32_t is_backward;    // of autograd\'s engine
   uint32_t wants_place;    // may have been called from Python directly
 };
 

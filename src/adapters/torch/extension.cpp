@@ -164,6 +164,8 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     what.name_bytes = std::strlen(name);
     const bool closed = is_closed(function, name, what.name_bytes);
     what.is_user_scope = function.scope() == at::RecordScope::USER_SCOPE;
+    what.is_backward =
+        function.scope() == at::RecordScope::BACKWARD_FUNCTION || is_engine(what.name);
     what.wants_place = g_closed == 0 && function.scope() == at::RecordScope::FUNCTION;
     if (!what.is_user_scope) {
       add_arguments(function);

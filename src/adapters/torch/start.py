@@ -1,7 +1,7 @@
 """What begins to watch PyTorch, in the watched process, when PyTorch is about to be loaded.
 
 Run by the collector (torch.cpp), which gives it the functions begin_module, end_module,
-begin_operator, end_operator, fact, library, short_path, table and the text EXTENSION. Nothing of it
+begin_operator, end_operator, begin_backward, end_backward, fact, library, short_path, table and the text EXTENSION. Nothing of it
 may fail into the program: what cannot be watched is said as a fact of the process.
 """
 import sys
@@ -213,6 +213,30 @@ def watch_modules(torch):
     module_class.__call__ = __call__
 
 
+# --- backward passes
+
+def watch_backward(torch):
+    """Tells where the program calls for one: the threads that run it do not know."""
+    import functools
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+    def watched(function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            if compiling is not None and compiling():
+                return function(*args, **kwargs)
+            begun = begin_backward()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                end_backward(begun)
+
+        return call
+
+    torch.autograd.backward = watched(torch.autograd.backward)
+    torch.autograd.grad = watched(torch.autograd.grad)
+
+
 def begin(torch):
     if torch is None or not hasattr(torch, "_C"):
         return
@@ -226,6 +250,7 @@ def begin(torch):
             how = f"no operators: {error}"
         fact("torch", f"{said}: {how}")
         watch_modules(torch)
+        watch_backward(torch)
     except Exception as error:
         fact("torch", f"not watched: {type(error).__name__}: {error}")
 

@@ -22,12 +22,29 @@ using trace::spool::PythonMode;
 
 constexpr std::uint32_t kModuleStack = 0x70744d6f;  // of ranges of a thread
 
+// Where the program has called for the backward pass that is under way, and how many are. Autograd
+// runs it on threads of its own, which know nothing of that.
+constinit std::atomic<trace::SharedPath> g_backward = trace::kNoPath;
+constinit std::atomic<std::uint32_t> g_backwards = 0;
+
 ScopeDomain domain_of(const PastaOperator& what) {
   if (what.is_user_scope == 0) return ScopeDomain::kOperator;
   const std::string_view name{what.name, what.name_bytes};
   constexpr std::string_view kStep = "ProfilerStep#";
   const bool is_step = name.substr(0, kStep.size()) == kStep && event::is_numbered(name);
   return is_step ? ScopeDomain::kIteration : ScopeDomain::kAnnotation;
+}
+
+// The outermost of the ranges that are opened; 0: the thread is in that place already.
+std::uint64_t open_places(SpoolPush& push, const python::Places& places) {
+  const std::uint32_t count = places.count();
+  if (count == 0 || push.lies_in(places[count - 1], ScopeDomain::kPython)) return 0;
+  std::uint64_t first = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t range = push.open({.name = places[i], .domain = ScopeDomain::kPython});
+    if (first == 0) first = range;
+  }
+  return first;
 }
 
 PastaOpened open(const PastaOperator* what) noexcept {
@@ -41,16 +58,16 @@ PastaOpened open(const PastaOperator* what) noexcept {
   }
   SpoolPush push = SpoolPush::opening(name);
   if (!push) return opened;
-  for (std::uint32_t i = 0; i < places.count(); ++i) {
-    const std::uint64_t range = push.open({.name = places[i], .domain = ScopeDomain::kPython});
-    if (opened.places == 0) opened.places = range;
-  }
-  opened.range = push.open({.name = name,
-                            .domain = domain_of(*what),
-                            .arguments = {what->arguments, what->arguments_bytes},
-                            .sequence = what->sequence,
-                            .thread = what->thread,
-                            .forward_thread = what->forward_thread});
+  opened.places = open_places(push, places);
+  opened.range =
+      push.open({.name = name,
+                 .domain = domain_of(*what),
+                 .arguments = {what->arguments, what->arguments_bytes},
+                 .sequence = what->sequence,
+                 .thread = what->thread,
+                 .forward_thread = what->forward_thread,
+                 .below = what->is_backward != 0 ? g_backward.load(std::memory_order_relaxed)
+                                                 : trace::kNoPath});
   return opened;
 }
 
@@ -132,6 +149,29 @@ Object* end_operator(Object*, Object* arguments) noexcept {
   return number(0);
 }
 
+// begin_backward(): what end_backward() needs. Of several that are under way none can be told.
+Object* begin_backward(Object*, Object*) noexcept {
+  python::Places places;
+  const PythonMode mode = trace::python_mode();
+  if (mode != PythonMode::kOff && trace::is_collecting()) places.find(mode == PythonMode::kStacks);
+  std::uint64_t first = 0;
+  trace::SharedPath path = trace::kNoPath;
+  if (SpoolPush push; push) {
+    first = open_places(push, places);
+    path = push.path();
+  }
+  const bool alone = g_backwards.fetch_add(1, std::memory_order_relaxed) == 0;
+  g_backward.store(alone ? path : trace::kNoPath, std::memory_order_relaxed);
+  return number(first);
+}
+
+Object* end_backward(Object*, Object* arguments) noexcept {
+  if (g_backwards.fetch_sub(1, std::memory_order_relaxed) == 1) {
+    g_backward.store(trace::kNoPath, std::memory_order_relaxed);
+  }
+  return end_operator(nullptr, arguments);
+}
+
 // fact(key, value)
 Object* fact(Object*, Object* arguments) noexcept {
   SpoolPush push = SpoolPush::even_stopped();
@@ -180,6 +220,8 @@ void on_library(const char* file) noexcept {
                                                     {"end_module", end_module},
                                                     {"begin_operator", begin_operator},
                                                     {"end_operator", end_operator},
+                                                    {"begin_backward", begin_backward},
+                                                    {"end_backward", end_backward},
                                                     {"fact", fact},
                                                     {"library", library},
                                                     {"short_path", short_path},

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""PyTorch live on an NVIDIA GPU: how much of the device work has an operator, a module and a line, whether
+the time of operators is what PyTorch's own profiler says, and what it costs.
+
+    tests/gpu/layers_check.py --pastaprof PROGRAM --output FOLDER [--models MODEL...] [coverage] [cost]
+
+Each part has a time limit of its own and writes FOLDER/layers.json when it is over. Exit code: 0 when every
+check held."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODELS = ("resnet50-train", "bert-train", "gpt2-train")
+STEPS = 3
+PROGRAM = """
+import sys
+sys.path.insert(0, {here!r})
+import torch
+import workload
+steps, profile = {steps}, {profile}
+for name in {models!r}:
+    step = workload.make(name)
+    for _ in range(3):
+        step()
+    if profile:
+        import collections, json
+        from torch.profiler import ProfilerActivity, profile as profiling
+        with profiling(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as it:
+            for _ in range(steps):
+                step()
+        sums = collections.Counter()
+        for average in it.key_averages():
+            sums[average.key] += getattr(average, "self_device_time_total", 0)
+        print(json.dumps({{"model": name, "operators": sums}}), flush=True)
+    else:
+        with torch.profiler.record_function("measured " + name):
+            for _ in range(steps):
+                step()
+    del step
+    torch.cuda.empty_cache()
+"""
+LINE = re.compile(r'(kernel|copy|fill) (-?\d+) (-?\d+) L\d+ "((?:[^"\\]|\\.)*)"(.*)')
+FRAME = re.compile(r'frame (F\d+)(?: in=(F\d+))? "((?:[^"\\]|\\.)*)"(?: (\w+))?')
+
+
+class Check:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.output = pathlib.Path(arguments.output).resolve()
+        self.output.mkdir(parents=True, exist_ok=True)
+        self.pastaprof = str(pathlib.Path(arguments.pastaprof).resolve())
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="pasta-layers-"))
+        self.environment = {**os.environ, "PASTA_CACHE": str(self.work / "cache")}
+        self.figures = {}
+        self.failed = 0
+
+    def check(self, what, good, got):
+        self.failed += not good
+        print(f"{'ok    ' if good else 'FAILED'} {what}: {got}", flush=True)
+
+    def write(self):
+        (self.output / "layers.json").write_text(json.dumps(self.figures, indent=1))
+
+    def python(self, watched, timeout):
+        text = PROGRAM.format(here=str(HERE), steps=STEPS, profile=not watched, models=tuple(self.arguments.models))
+        program = self.work / "train.py"
+        program.write_text(text)
+        before = [self.pastaprof, "run", "-f", "-o", "t.pasta", "--report", "report.txt", "--"] if watched else []
+        begin = time.monotonic()
+        result = subprocess.run([*before, sys.executable, str(program)], cwd=self.work, env=self.environment,
+                                capture_output=True, text=True, timeout=timeout)
+        print(f"{'watched' if watched else 'profiled'}: {time.monotonic() - begin:.1f} s", flush=True)
+        if result.returncode:
+            self.check("exit code", False, f"{result.returncode} {result.stderr[-600:]}")
+        return result
+
+    def part_coverage(self):
+        self.python(True, 150)
+        dump = subprocess.run([self.pastaprof, "dump", "t.pasta"], cwd=self.work, capture_output=True, text=True)
+        facts = [line for line in dump.stdout.splitlines() if line.startswith("fact") and " torch" in line]
+        problems = [line for line in dump.stdout.splitlines() if line.startswith(("problem", "gap"))]
+        print(*facts[:3], *problems[:8], sep="\n", flush=True)
+        self.figures["facts"], self.figures["problems"] = facts, problems
+        self.check("operators by callbacks", any("by its callbacks" in fact for fact in facts), "")
+        frames = {None: ()}
+        found = {name: {"work": 0, "operator": 0, "module": 0, "line": 0, "ns": 0, "operators": {}, "lacking": {}}
+                 for name in self.arguments.models}
+        windows = {name: (int(start), int(end)) for start, end, name in re.findall(
+            r'^scope (\d+) (\d+) \S+ "measured ([^"]*)"', dump.stdout, re.M)}
+        for line in dump.stdout.splitlines():
+            if frame := FRAME.match(line):
+                number, parent, name, domain = frame.groups()
+                frames[number] = (*frames[parent], (domain or "unknown", name))
+            elif work := LINE.match(line):
+                kind, start, end, name, rest = work.groups()
+                scope = re.search(r" scope=(F\d+)", rest)
+                path = frames[scope[1]] if scope else ()
+                model = next((name for name, (begin, over) in windows.items() if begin <= int(start) < over), None)
+                if model not in found:
+                    continue
+                sums = found[model]
+                domains = [domain for domain, _ in path]
+                sums["work"] += 1
+                sums["ns"] += int(end) - int(start)
+                for what in ("operator", "module"):
+                    sums[what] += what in domains
+                sums["line"] += "python" in domains
+                operator = next((n for d, n in reversed(path) if d == "operator"), "(none)")
+                sums["operators"][operator] = sums["operators"].get(operator, 0) + int(end) - int(start)
+                for what, domain in (("operator", "operator"), ("line", "python"), ("module", "module")):
+                    if domain not in domains:
+                        key = what + ": " + " > ".join(n for _, n in path[-3:])
+                        sums["lacking"][key] = sums["lacking"].get(key, 0) + 1
+        for name, sums in found.items():
+            count = sums["work"] or 1
+            self.check(f"{name}: work with an operator", sums["operator"] == count, f"{sums['operator']} of {sums['work']}")
+            self.check(f"{name}: work with a line", sums["line"] == count, f"{sums['line']} of {sums['work']}")
+            print(f"       {name}: work in a module {sums['module']} of {sums['work']}, the rest outside", flush=True)
+            sums["lacking"] = dict(sorted(sums["lacking"].items(), key=lambda item: -item[1])[:25])
+        self.figures["coverage"] = found
+        self.write()
+        profiled = self.python(False, 120)
+        for line in profiled.stdout.splitlines():
+            if not line.startswith("{"):
+                continue
+            said = json.loads(line)
+            ours = found[said["model"]]["operators"]
+            theirs = {name: us * 1000 for name, us in said["operators"].items() if us > 0}
+            self.figures.setdefault("profiler", {})[said["model"]] = theirs
+            compared = {}
+            for name, ns in sorted(ours.items(), key=lambda item: -item[1])[:12]:
+                if name in theirs:
+                    compared[name] = round(ns / theirs[name] - 1, 4)
+            self.figures.setdefault("compared", {})[said["model"]] = compared
+            print(f"       {said['model']}: device time of operators over PyTorch's profiler: {compared}", flush=True)
+        self.write()
+
+    # Processes that stay and take turns.
+    def part_cost(self):
+        def watched(*options):
+            number = len(workers)
+            return [self.pastaprof, "run", "-f", "-o", f"cost{number}.pasta", "--report", "-", *options, "--"]
+        workload = [sys.executable, str(HERE / "workload.py"), "10", *self.arguments.models, "--serve"]
+        workers = {}
+        modes = {"bare": None, "cupti": ("--adapter", "cupti"), "operators, modules": ("--python", "off"),
+                 "and lines": ("--python", "lines"), "and stacks": ("--python", "stacks"), "kineto": "full"}
+        for mode, options in modes.items():
+            before = watched(*options) if isinstance(options, tuple) else []
+            after = ["--profiler", options] if isinstance(options, str) else []
+            workers[mode] = subprocess.Popen(
+                [*before, *workload, *after], cwd=self.work, env=self.environment, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            for worker in workers.values():
+                self.answer(worker)
+            end = time.monotonic() + self.arguments.seconds
+            times = {}
+            rounds = 0
+            while time.monotonic() < end:
+                for model in self.arguments.models:
+                    for mode, worker in workers.items():
+                        worker.stdin.write(model + "\n")
+                        worker.stdin.flush()
+                        said = self.answer(worker)
+                        if said and said.get("ms"):
+                            times.setdefault(model, {}).setdefault(mode, []).extend(said["ms"])
+                rounds += 1
+            self.figures["cost"] = {"rounds": rounds, "times_ms": times}
+            for model, modes_of in times.items():
+                bare = modes_of.get("bare")
+                if not bare:
+                    continue
+                row = {mode: (round(min(t) / min(bare), 3), round(statistics.median(t) / statistics.median(bare), 3))
+                       for mode, t in modes_of.items()}
+                print(f"       {model}: bare {min(bare):.2f} {statistics.median(bare):.2f} ms; over bare (minimum, median): "
+                      f"{row}", flush=True)
+                self.figures["cost"].setdefault("over_bare", {})[model] = row
+        finally:
+            for worker in workers.values():
+                worker.kill()
+            self.write()
+
+    @staticmethod
+    def answer(worker):
+        for line in worker.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pastaprof", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--models", nargs="+", default=list(MODELS))
+    parser.add_argument("--seconds", type=float, default=30, help="of the turns of cost")
+    parser.add_argument("parts", nargs="*", default=["coverage", "cost"])
+    arguments = parser.parse_args()
+    check = Check(arguments)
+    for part in arguments.parts:
+        try:
+            getattr(check, f"part_{part}")()
+        except Exception as error:  # the other parts are still worth having
+            check.check(part, False, f"{type(error).__name__}: {error}")
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
