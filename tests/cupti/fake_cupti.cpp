@@ -21,7 +21,7 @@ bool system_threads = false;
 std::uint8_t* buffer = nullptr;
 std::size_t size = 0, used = 0;
 std::uint32_t correlation = 0;
-Api::Callback callback = nullptr;
+Api::Callback subscriber = nullptr;
 bool wanted_callbacks[4][512] = {};
 
 std::uint64_t now() {
@@ -76,7 +76,7 @@ void tell(const Fields& fields) {
 
 template <class Data>
 void call_back(int domain, std::uint32_t id, const Data& data) {
-  if (callback != nullptr && wanted_callbacks[domain][id]) callback(nullptr, domain, id, &data);
+  if (subscriber != nullptr && wanted_callbacks[domain][id]) subscriber(nullptr, domain, id, &data);
 }
 
 // What is told to it of nodes: pointers to their numbers.
@@ -151,14 +151,14 @@ EXPORT int cuptiSetThreadIdType(int type) {
   return 0;
 }
 
-EXPORT int cuptiSubscribe(void** subscriber, Api::Callback function, void*) {
-  if (callback != nullptr || std::getenv("FAKE_TAKEN") != nullptr) return 39;
-  callback = function;
-  *subscriber = &callback;
+EXPORT int cuptiSubscribe(void** handle, Api::Callback function, void*) {
+  if (subscriber != nullptr || std::getenv("FAKE_TAKEN") != nullptr) return 39;
+  subscriber = function;
+  *handle = &subscriber;
   return 0;
 }
 EXPORT int cuptiUnsubscribe(void*) {
-  callback = nullptr;
+  subscriber = nullptr;
   std::memset(wanted_callbacks, 0, sizeof wanted_callbacks);
   return 0;
 }
