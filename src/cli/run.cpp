@@ -56,7 +56,7 @@ const OptionRow kAdapterRow = {"--adapter",
                                live_adapter_names};
 const OptionRow kSpoolRow = {"--spool-size", "PASTA_SPOOL_SIZE", "SIZE",
                              "Disk that the run may use at most until its trace is written; what "
-                             "finds no room is counted",
+                             "finds no room is counted (default: 8GiB; 2GiB with --keep-last)",
                              &Settings::spool};
 
 const OptionRow kDelayRow = {"--delay", "PASTA_DELAY", "TIME",
@@ -270,11 +270,14 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.folder.python = settings.python == "off"      ? trace::spool::PythonMode::kOff
                        : settings.python == "stacks" ? trace::spool::PythonMode::kStacks
                                                      : trace::spool::PythonMode::kLines;
-  if (!base::parse_bytes(settings.spool, plan.folder.limit_bytes)) {
+  const std::string spool = !settings.spool.empty() ? settings.spool
+                            : settings.keep.empty() ? "8GiB"
+                                                    : "2GiB";
+  if (!base::parse_bytes(spool, plan.folder.limit_bytes)) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--spool-size cannot be \"{}\"; give a size with its unit, such as "
                             "2GiB",
-                            settings.spool));
+                            spool));
   }
   auto delay = time_of("delay", settings.delay);
   if (!delay) return tl::unexpected(std::move(delay).error());

@@ -43,10 +43,10 @@ struct Settings {
   std::string top = "30";
   std::string width;
   std::string memory = "256MiB";
-  std::string sort;            // COLUMN[:asc|desc]
-  std::string filter;          // a regular expression
-  std::string report = "-";    // of run: where its report goes; - is standard error
-  std::string spool = "2GiB";  // of run: what its folder may use at most
+  std::string sort;          // COLUMN[:asc|desc]
+  std::string filter;        // a regular expression
+  std::string report = "-";  // of run: where its report goes; - is standard error
+  std::string spool;         // of run: what its folder may use at most
   std::string delay, duration;
   std::string capture, include, exclude, keep, counters;
   std::string cuda_graphs = "nodes";
