@@ -60,7 +60,8 @@ static inline const struct pasta_collector* pasta_find_collector(void) {
     if (collector == 0) collector = 1;
     __atomic_store_n(&known, collector, __ATOMIC_RELEASE);
   }
-  return collector == 1 ? NULL : (const struct pasta_collector*)collector;
+  if (collector == 1) return NULL;
+  return (const struct pasta_collector*)collector;  // NOLINT(performance-no-int-to-ptr): kept so
 }
 
 static inline uint64_t pasta_begin(const char* name) {
