@@ -212,10 +212,10 @@ void tell(const char* kind, Record record) {
 
 std::uint64_t thread() { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
 
-void call_back(const char* kind, std::int32_t operation, std::int32_t phase, const void* payload) {
+void call_back(const char* kind, std::int32_t operation, std::int32_t phase, const void* payload,
+               std::uint64_t& user_data) {
   const std::int32_t number = number_of(callback_kinds(), kind);
   if (!sdk().started[1] || sdk().callback == nullptr || number < 0) return;
-  std::uint64_t user_data = 0;
   const auto fill = [&](auto& record) {
     record.context = 1;
     record.thread = thread();
@@ -245,9 +245,10 @@ void mark(const char* kind, std::int32_t operation, const char* text, std::uint6
   } else {
     marker.range = range;
   }
-  call_back(kind, operation, kEnter, &marker);
+  std::uint64_t user_data = 0;  // of the call
+  call_back(kind, operation, kEnter, &marker, user_data);
   marker.result = range;
-  call_back(kind, operation, kLeave, &marker);
+  call_back(kind, operation, kLeave, &marker, user_data);
 }
 
 std::uint64_t external(std::int32_t kind, std::uint64_t correlation) {
@@ -415,7 +416,8 @@ void run_symbol(std::istringstream& line) {
   symbol.accumulation_vgprs = numbers.narrow();
   const std::string name = rest_of(line);  // gone when the command is
   symbol.name = name.c_str();
-  call_back("CODE_OBJECT", kKernelSymbolRegister, kEnter, &symbol);
+  std::uint64_t user_data = 0;
+  call_back("CODE_OBJECT", kKernelSymbolRegister, kEnter, &symbol, user_data);
 }
 
 void run_count(std::istringstream& line) {
@@ -462,9 +464,10 @@ void run_one(const std::vector<std::string>& lines, std::size_t& at) {
   }
   if (word == "stream") {
     const StreamChange change = {sizeof change, numbers.next(), 0};
-    call_back("HIP_STREAM", kStreamSet, kEnter, &change);
+    std::uint64_t user_data = 0;
+    call_back("HIP_STREAM", kStreamSet, kEnter, &change, user_data);
     run(lines, at);
-    return call_back("HIP_STREAM", kStreamSet, kLeave, &change);
+    return call_back("HIP_STREAM", kStreamSet, kLeave, &change, user_data);
   }
   if (word == "push") return mark("MARKER_CORE_API", kRangePush, rest_of(line).c_str());
   if (word == "pop") return mark("MARKER_CORE_API", kRangePop, nullptr);

@@ -190,7 +190,7 @@ class Faults(unittest.TestCase):
         def seen(*before):
             text = subprocess.run([*before, "bash", "-c", script], cwd=self.folder, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, check=True).stdout
-            return [line for line in text.splitlines() if not re.match("(LD_PRELOAD|PASTA_RUN_FOLDER|OPENCL_LAYERS|[A-Z]+_INJECTION64_PATH|_)=", line)]
+            return [line for line in text.splitlines() if not re.match("(LD_PRELOAD|PASTA_RUN_FOLDER|OPENCL_LAYERS|ROCP_TOOL_LIBRARIES|[A-Z]+_INJECTION64_PATH|_)=", line)]
         self.assertEqual(seen(PROGRAM, "run", "-o", "t.pasta", "--"), seen())
 
     def test_a_core_is_dumped_as_alone(self):

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +84,21 @@ struct KnownAgent {
   Device facts;   // without ids
 };
 
+struct Operations {
+  std::int32_t ids[kMostOperations];
+  std::uint32_t count;
+  bool some_left_out;
+};
+
+struct Tables {
+  Texts texts;
+  Symbols symbols;
+  Allocations allocations;
+  Dispatches dispatches;
+  Ranges ranges;
+  Operations chosen;
+};
+
 struct State {
   Api api{};
   std::uint32_t version = 0;
@@ -95,15 +109,17 @@ struct State {
   std::uint64_t always = 0, collected = 0;  // contexts
   std::uint64_t buffer = 0;
   Service services[kMostKinds] = {};
+  struct CallbackKinds {
+    std::int32_t code_object, marker, control, name, stream;
+  } kinds = {};  // 0: there is none
   bool counts = false;
 
   KnownAgent agents[kMostAgents] = {};
   std::uint32_t agent_count = 0;
-  Texts texts;
-  Symbols symbols;
-  Allocations allocations;
-  Dispatches dispatches;
-  Ranges ranges;
+  // The mark of the stream in whose call a thread is. A thread_local would cost every program.
+  pthread_key_t stream_key = 0;
+  // Mapped when there is a ROCm to watch: all zeros are empty tables.
+  Tables* tables = nullptr;
   common::VendorClock clock;
 
   pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
@@ -114,41 +130,6 @@ struct State {
 
 // One a process by its nature. All of it begins as zeros, so that it is no part of the file.
 constinit State g;
-
-struct CallbackKinds {
-  std::int32_t code_object, marker, control, name, stream;
-};
-constinit CallbackKinds g_kinds = {-1, -1, -1, -1, -1};
-
-// Streams whose calls this thread is in, the innermost last.
-struct Streams {
-  std::uint64_t open[16];
-  std::uint32_t depth;
-};
-// The collector has no thread-local storage, which a program that loads it late may not have to
-// give.
-constinit pthread_key_t g_streams{};
-constinit bool g_streams_made = false;
-
-// Of this thread. None when there is no memory.
-Streams* streams_of_thread() {
-  if (!g_streams_made) return nullptr;
-  void* known = pthread_getspecific(g_streams);
-  if (known != nullptr) return static_cast<Streams*>(known);
-  void* memory =
-      mmap(nullptr, sizeof(Streams), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  if (pthread_setspecific(g_streams, memory) != 0) {
-    munmap(memory, sizeof(Streams));
-    return nullptr;
-  }
-  return static_cast<Streams*>(memory);  // zero is how it begins
-}
-void make_streams() {
-  if (g_streams_made) return;
-  g_streams_made =
-      pthread_key_create(&g_streams, [](void* memory) { munmap(memory, sizeof(Streams)); }) == 0;
-}
 
 void note(Reason reason, const char* text, std::uint64_t count = 1) {
   SpoolPush push = SpoolPush::even_stopped();
@@ -225,7 +206,7 @@ LaneId lane_of(SpoolPush& push, const Place& place) {
 StringId name_of(SpoolPush& push, const Decoded& told) {
   char unknown[kTextRoom];
   if (told.event.kind == Kind::kKernel) {
-    const Symbol* symbol = g.symbols.find(told.kernel);
+    const Symbol* symbol = g.tables->symbols.find(told.kernel);
     const char* name = symbol == nullptr ? nullptr : symbol->name.load(std::memory_order_acquire);
     if (name != nullptr) return push.string(name);
     append(append(unknown, "kernel "), told.kernel);
@@ -275,10 +256,10 @@ class Tally {
 // False when it cannot be one.
 bool complete_memory(SpoolPush& push, Decoded& told) {
   if (told.event.kind == Kind::kAlloc) {
-    g.allocations.add({told.event.memory.address, told.event.memory.bytes, told.agent});
+    g.tables->allocations.add({told.event.memory.address, told.event.memory.bytes, told.agent});
   } else {
     Allocations::Allocation allocated{};
-    if (!g.allocations.take(told.event.memory.address, allocated)) return false;
+    if (!g.tables->allocations.take(told.event.memory.address, allocated)) return false;
     told.event.memory.bytes = allocated.bytes;
     told.agent = allocated.agent;
   }
@@ -291,7 +272,7 @@ void add_event(SpoolPush& push, Decoded& told, Tally& tally) {
   switch (event.kind) {
     case Kind::kKernel: {
       trace::work_ends(1);
-      const Symbol* symbol = g.symbols.find(told.kernel);
+      const Symbol* symbol = g.tables->symbols.find(told.kernel);
       if (symbol != nullptr) {
         told.attributes.registers_per_thread = symbol->registers;
         split_shared(told.attributes, symbol->group_bytes);
@@ -336,7 +317,7 @@ void take_record(SpoolPush& push, const RecordHeader& record, Tally& tally) {
       decode(known ? g.services[record.kind] : Service::kOther, g.version, record.payload, told)) {
     case Told::kEvent:
       if (told.event.kind == Kind::kKernel && told.dispatch != 0 &&
-          !g.dispatches.is_new(told.dispatch)) {
+          !g.tables->dispatches.is_new(told.dispatch)) {
         return tally.add(Reason::kDuplicate);
       }
       return add_event(push, told, tally);
@@ -483,8 +464,8 @@ void take_symbol(const void* payload) {
   KernelSymbol from;
   std::memcpy(static_cast<void*>(&from), payload, sizeof from);
   if (from.name == nullptr) return;
-  Symbol* to = g.symbols.make(from.kernel);
-  char* name = to == nullptr ? nullptr : g.texts.keep(from.name);
+  Symbol* to = g.tables->symbols.make(from.kernel);
+  char* name = to == nullptr ? nullptr : g.tables->texts.keep(from.name);
   if (name == nullptr) return;
   // "name.kd", as a kernel is called in its code object.
   const std::size_t size = std::strlen(name);
@@ -507,28 +488,25 @@ void take_marker(std::int32_t call, std::int32_t phase, const Marker& marker) {
     if (push) push.close_innermost(kStack);
   } else if (call == kRangeStart && !enters && marker.text != nullptr) {
     SpoolPush push = SpoolPush::opening(marker.text);
-    if (push) g.ranges.add(marker.result, push.start({.name = marker.text}, "ROCTx ranges"));
+    if (push)
+      g.tables->ranges.add(marker.result, push.start({.name = marker.text}, "ROCTx ranges"));
   } else if (call == kRangeStop && enters) {
     SpoolPush push = SpoolPush::even_stopped();
-    if (push) push.finish(g.ranges.take(marker.range));
+    if (push) push.finish(g.tables->ranges.take(marker.range));
   }
 }
 
-void take_stream(std::int32_t phase, std::uint64_t stream) {
-  Streams* const streams = streams_of_thread();
-  if (streams == nullptr) return;
-  if (phase == kEnter) {
-    if (streams->depth < std::size(streams->open)) streams->open[streams->depth] = stream;
-    ++streams->depth;
-  } else if (streams->depth > 0) {
-    --streams->depth;
-  }
+// The SDK keeps `outer`, the mark of the stream that this thread was in, until the call returns.
+void take_stream(std::int32_t phase, std::uint64_t stream, std::uint64_t& outer) {
+  const std::uint64_t inner = phase == kEnter ? stream_mark(stream) : outer;
+  if (phase == kEnter) outer = reinterpret_cast<std::uintptr_t>(pthread_getspecific(g.stream_key));
+  pthread_setspecific(g.stream_key, reinterpret_cast<const void*>(inner));
 }
 
 template <class Ids>
-void on_callback(BasicCallback<Ids> record, std::uint64_t*, void*) noexcept {
+void on_callback(BasicCallback<Ids> record, std::uint64_t* data, void*) noexcept {
   if (record.payload == nullptr || g.finalized.load(std::memory_order_acquire)) return;
-  const CallbackKinds& kinds = g_kinds;
+  const auto& kinds = g.kinds;
   if (record.kind == kinds.code_object) {
     if (record.operation == kKernelSymbolRegister && record.phase == kEnter) {
       take_symbol(record.payload);
@@ -544,7 +522,7 @@ void on_callback(BasicCallback<Ids> record, std::uint64_t*, void*) noexcept {
     SpoolPush push = SpoolPush::even_stopped();
     if (push) push.name_thread(record.thread, text);
   } else if (record.kind == kinds.stream && record.operation == kStreamSet) {
-    take_stream(record.phase, static_cast<const StreamChange*>(record.payload)->stream);
+    take_stream(record.phase, static_cast<const StreamChange*>(record.payload)->stream, *data);
   }
 }
 
@@ -553,10 +531,7 @@ constexpr std::int32_t kOfCopy = 10, kOfKernel = 11;  // external_correlation_id
 // Of a launch: the stream that it goes to.
 int give_id(std::uint64_t, std::uint64_t, std::int32_t kind, std::int32_t, std::uint64_t,
             std::uint64_t* external, void*) noexcept {
-  const Streams* const streams = streams_of_thread();
-  const bool known =
-      streams != nullptr && streams->depth > 0 && streams->depth <= std::size(streams->open);
-  *external = known ? stream_mark(streams->open[streams->depth - 1]) : 0;
+  *external = reinterpret_cast<std::uintptr_t>(pthread_getspecific(g.stream_key));
   if (kind == kOfKernel) trace::work_begins();
   return 0;
 }
@@ -681,7 +656,7 @@ Status take_agents(std::int32_t, const void** agents, std::size_t count, void*) 
     to.id = from.id;
     to.is_gpu = from.type == Agent::kGpu;
     const bool has_product = from.product_name != nullptr && *from.product_name != '\0';
-    to.name = g.texts.keep(has_product ? from.product_name : from.name);
+    to.name = g.tables->texts.keep(has_product ? from.product_name : from.name);
     to.facts.type = to.is_gpu ? DeviceType::kGpu : DeviceType::kCpu;
     to.facts.ordinal = static_cast<std::uint32_t>(from.of_type);
     to.facts.multiprocessors = from.compute_units;
@@ -708,12 +683,6 @@ Status take_agents(std::int32_t, const void** agents, std::size_t count, void*) 
   return 0;
 }
 
-struct Operations {
-  std::int32_t ids[kMostOperations];
-  std::uint32_t count;
-  bool some_left_out;
-};
-
 int choose_operation(std::int32_t kind, std::int32_t operation, void* data) {
   auto& chosen = *static_cast<Operations*>(data);
   const char* name = nullptr;
@@ -729,7 +698,7 @@ int choose_operation(std::int32_t kind, std::int32_t operation, void* data) {
 }
 
 void set_up_records() {
-  static constinit Operations chosen = {};
+  Operations& chosen = g.tables->chosen;
   const bool with_driver = is_set("PASTA_HSA_CALLS");
   bool any_kernels = false;
   for (std::int32_t kind = 1; kind < kMostKinds; ++kind) {
@@ -753,15 +722,14 @@ void set_up_records() {
 }
 
 void set_up_callbacks() {
-  make_streams();
   const struct {
     std::string_view name;
     std::int32_t* kind;
-  } wanted[] = {{"CODE_OBJECT", &g_kinds.code_object},
-                {"MARKER_CORE_API", &g_kinds.marker},
-                {"MARKER_CONTROL_API", &g_kinds.control},
-                {"MARKER_NAME_API", &g_kinds.name},
-                {"HIP_STREAM", &g_kinds.stream}};
+  } wanted[] = {{"CODE_OBJECT", &g.kinds.code_object},
+                {"MARKER_CORE_API", &g.kinds.marker},
+                {"MARKER_CONTROL_API", &g.kinds.control},
+                {"MARKER_NAME_API", &g.kinds.name},
+                {"HIP_STREAM", &g.kinds.stream}};
   const auto callback = g.version >= kVersion1
                             ? reinterpret_cast<Api::AnyFunction>(&on_callback<Correlation1>)
                             : reinterpret_cast<Api::AnyFunction>(&on_callback<Correlation>);
@@ -848,6 +816,11 @@ ConfigureResult* configure(std::uint32_t version, const char* version_text, void
          version < kOldestVersion
              ? "ROCm is not watched: its rocprofiler-sdk is older than 0.5 (ROCm 6.3)"
              : "ROCm is not watched: its rocprofiler-sdk is newer than 1, which pastaprof knows");
+    return nullptr;
+  }
+  g.tables = static_cast<Tables*>(map_memory(sizeof(Tables)));
+  if (g.tables == nullptr || pthread_key_create(&g.stream_key, nullptr) != 0) {
+    note(Reason::kNotRecorded, "ROCm is not watched: there is no memory for it");
     return nullptr;
   }
   if (const char* missing = load_api(g.api, library); missing != nullptr) {
