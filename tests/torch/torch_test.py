@@ -258,6 +258,25 @@ class Torch(unittest.TestCase):
         self.assertNotEqual(linear, zeros)
         self.assertIn((linear, "AddmmBackward0"), found)
 
+    def test_a_library_is_looked_for_where_its_user_says(self):
+        """The collector stands in front of dlopen, which looks where the caller's RUNPATH says."""
+        compiler = shutil.which("cc") or shutil.which("g++")
+        if compiler is None:
+            self.skipTest("there is no compiler")
+        (self.folder / "hidden").mkdir()
+        for name, text, more in (
+                ("hidden/libinner.so", "int inner(void) { return 41; }", ["-shared", "-fPIC"]),
+                ("libouter.so", "#include <dlfcn.h>\nint outer(void) { return dlopen(\"libinner.so\", RTLD_NOW) != 0; }",
+                 ["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/hidden,--enable-new-dtags"]),
+                ("asks", "extern int outer(void);\nint main(void) { return outer() ? 0 : 7; }",
+                 ["-L.", "-louter", "-Wl,-rpath,$ORIGIN"])):
+            (self.folder / "text.c").write_text(text)
+            subprocess.run([compiler, "-x", "c", "text.c", "-x", "none", *more, "-o", name, "-ldl"],
+                           cwd=self.folder, check=True, capture_output=True)
+        for before in ([], [PROGRAM, "run", "-f", "-o", "t.pasta", "--"]):
+            result = subprocess.run([*before, "./asks"], cwd=self.folder, capture_output=True, check=False)
+            self.assertEqual(result.returncode, 0, before)
+
     def test_layers(self):
         self.model("bert")
         self.watch("model.py", "bert")

@@ -12,19 +12,30 @@
 #include "tools/common/kernel_class.h"
 #include "tools/common/memo.h"
 #include "tools/common/saturate.h"
+#include "tools/common/user_frame.h"
 #include "tools/kernels/join.h"
 
 namespace pasta::tools {
 namespace {
 
-constexpr std::string_view kGroupings[] = {"name", "short", "class", "operator"};
+constexpr std::string_view kGroupings[] = {"name", "short", "class", "operator", "module", "line"};
 constexpr OptionInfo kOptions[] = {
     {"group",
-     "what makes one row: the full name, the name without types, the class, or the operator",
+     "what makes one row: the full name, the name without types, the class, or the operator, "
+     "module "
+     "or line of the program that launched it",
      "name", kGroupings},
     {"top", "keep only the first N rows; 0 keeps all", "0", {}},
 };
-constexpr std::string_view kNoOperator = "(outside operators)";
+// A grouping by what was open around the launch.
+struct Around {
+  std::string_view grouping;
+  ScopeDomain domain;
+  std::string_view outside;
+};
+constexpr Around kArounds[] = {{"operator", ScopeDomain::kOperator, "(outside operators)"},
+                               {"module", ScopeDomain::kModule, "(outside modules)"},
+                               {"line", ScopeDomain::kPython, "(no line known)"}};
 
 // The kernels of one row.
 struct Group {
@@ -43,15 +54,18 @@ struct Name {
 
 class Kernels : public Tool {
  public:
-  Kernels(std::string_view grouping, std::size_t top) : grouping_(grouping), top_(top) {}
+  Kernels(std::string_view grouping, std::size_t top) : grouping_(grouping), top_(top) {
+    const auto* around = std::ranges::find(kArounds, grouping, &Around::grouping);
+    if (around != std::end(kArounds)) around_ = around;
+  }
 
   Status consume(std::span<const Event> events, const Context& context) override {
     const Dictionary& dictionary = context.dictionary();
-    const bool by_operator = grouping_ == "operator";
     for (const Event& event : events) {
       const Name& name =
           names_.get(event.name, [&] { return name_of(dictionary.text(event.name)); });
-      Group& group = groups_[by_operator ? group_of_operator(event.scope, dictionary) : name.group];
+      Group& group =
+          groups_[around_ != nullptr ? group_of_path(event.scope, dictionary) : name.group];
       if (group.calls == 0) group.type = name.type;
       group.mixed |= group.type != name.type;
       ++group.calls;
@@ -145,21 +159,24 @@ class Kernels : public Tool {
     const KernelClass type = classify_kernel(raw);
     if (grouping_ == "class") return {type, group_called(std::string(class_name(type)))};
     if (grouping_ == "short") return {type, group_called(short_name(demangle(raw)))};
-    if (grouping_ == "operator") return {type, 0};
+    if (around_ != nullptr) return {type, 0};
     return {type, add_group(demangle(raw), std::string(raw))};
   }
 
-  // The row of the innermost operator that was open around the launch.
-  std::size_t group_of_operator(FrameId scope, const Dictionary& dictionary) {
+  // The row of the innermost operator, module or line of the user's that was open around the
+  // launch.
+  std::size_t group_of_path(FrameId scope, const Dictionary& dictionary) {
     return group_of_frame_.get(scope, [&] {
       for (FrameId id = scope; id;) {
         const Frame frame = dictionary.frame(id);
-        if (frame.domain == ScopeDomain::kOperator) {
-          return group_called(std::string(dictionary.text(frame.name)));
+        const std::string_view name = dictionary.text(frame.name);
+        if (frame.domain == around_->domain &&
+            (frame.domain != ScopeDomain::kPython || is_user_frame(name))) {
+          return group_called(std::string(name));
         }
         id = frame.parent;
       }
-      return group_called(std::string(kNoOperator));
+      return group_called(std::string(around_->outside));
     });
   }
 
@@ -175,7 +192,8 @@ class Kernels : public Tool {
     return groups_.size() - 1;
   }
 
-  std::string_view grouping_;  // one of kGroupings
+  std::string_view grouping_;       // one of kGroupings
+  const Around* around_ = nullptr;  // none: by the kernel itself
   std::size_t top_;
   Memo<StringId, Name> names_;
   Memo<FrameId, std::size_t> group_of_frame_;

@@ -26,11 +26,13 @@ using namespace operators;
 
 // The values of the option `scopes`, in the order of all_scopes().
 constexpr std::string_view kScopeChoices[] = {"operator", "module", "python", "annotation", "all"};
-constexpr std::string_view kGroupings[] = {"name", "shape"};
+constexpr std::string_view kGroupings[] = {"name", "shape", "module", "line"};
 constexpr OptionInfo kOptions[] = {
     {"scopes", "which ranges of the host make rows", "operator", kScopeChoices},
-    {"group", "what makes one row: the name, or the name and the shapes of the inputs", "name",
-     kGroupings},
+    {"group",
+     "what makes one row: the name, or the name and the shapes of the inputs; module and line are "
+     "scopes=module and scopes=python",
+     "name", kGroupings},
     {"min_share",
      "paths of the tree below this share of the device time are one, (other)",
      "0.1%",
@@ -475,9 +477,14 @@ Result<std::unique_ptr<Tool>> make(const Options& options) {
                             "0.1% or 0.001",
                             options.text("min_share")));
   }
-  const auto scopes = std::ranges::find(all_scopes(), options.text("scopes"), &Scopes::id);
+  const std::string_view grouping = options.text("group");
+  const auto scopes = std::ranges::find(all_scopes(),
+                                        grouping == "module" ? "module"
+                                        : grouping == "line" ? "python"
+                                                             : options.text("scopes"),
+                                        &Scopes::id);
   return std::make_unique<Operators>(Settings{.scopes = &*scopes,
-                                              .by_shape = options.text("group") == "shape",
+                                              .by_shape = grouping == "shape",
                                               .min_share = *min_share,
                                               .depth = static_cast<std::size_t>(*depth)});
 }
