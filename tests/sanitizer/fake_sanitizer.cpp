@@ -20,7 +20,7 @@ namespace device = pasta::device;
 
 Api::Callback callback = nullptr;
 bool enabled[16] = {};
-bool patched = false;
+bool patched = false, counts = false;
 std::atomic<bool> faulty{false};
 constexpr int kFault = 999;
 
@@ -51,7 +51,7 @@ void tell(Domain domain, Id id, const void* data) {
 thread_local void* launch_data = nullptr;
 
 void run(void* data, std::vector<device::Warp> warps) {
-  if (data == nullptr || !patched) return;
+  if (data == nullptr || !patched || !counts) return;
   enqueue([data, warps = std::move(warps)] {
     auto& launch = *static_cast<device::GpuLaunch<device::AccessPatch>*>(data);
     for (device::Warp warp : warps) {
@@ -103,12 +103,17 @@ EXPORT int sanitizerGetResultString(int error, const char** text) {
 }
 EXPORT int sanitizerAddPatchesFromFile(const char*, Handle) { return 0; }
 EXPORT int sanitizerPatchInstructions(Instruction instruction, Handle, const char* function) {
-  const bool global = instruction == Instruction::kGlobal;
-  if (global && std::string(function) != "pasta_access_global") return 1;
-  return 0;
+  if (instruction != Instruction::kGlobal) return 0;
+  const std::string name = function;
+  counts = name == "pasta_access_global";
+  return counts || name == "pasta_empty_global" ? 0 : 1;
 }
 EXPORT int sanitizerPatchModule(Handle) {
   patched = true;
+  return 0;
+}
+EXPORT int sanitizerUnpatchModule(Handle) {
+  patched = false;
   return 0;
 }
 EXPORT int sanitizerSetLaunchCallbackData(Handle, Handle, Handle, const void* data) {

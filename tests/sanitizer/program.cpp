@@ -156,6 +156,14 @@ int main(int argc, char** argv) {
     launch(stride);
     pasta_end(range);
     launch(copy);
+  } else if (scene == "switch") {
+    int (*take)(const char* name) = nullptr;
+    find(injected, "pasta_sanitizer_patch", take);
+    for (const char* patch : {"", "access", "empty_global", "access"}) {
+      if (take(patch) != 1) return 6;
+      launch(copy);
+    }
+    if (take("none") != 0) return 6;
   } else if (scene == "_exit") {
     launch(copy);
     _exit(7);

@@ -20,12 +20,12 @@ class Sanitizer(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_watched(self, scene, code=0, options=(), **variables):
+    def run_watched(self, scene, code=0, options=(), program=PROGRAM, **variables):
         # Any file stands for the code of the GPU, which there is none to run.
         environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, **variables}
         environment = {name: value for name, value in environment.items() if value is not None}
         result = subprocess.run([PASTAPROF, "run", "--adapter", "sanitizer", "--tool", "access", "-o", "t.pasta",
-                                 "--format", "json", "--report", "r.json", *options, "--", PROGRAM, scene],
+                                 "--format", "json", "--report", "r.json", *options, "--", *program.split(), scene],
                                 cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(result.returncode, code, result.stderr)
         self.said = result.stderr
@@ -114,11 +114,16 @@ class Sanitizer(unittest.TestCase):
             self.assertEqual(self.problem("launches whose accesses were not analysed"), [left_out] if left_out else [])
 
     def test_a_policy_that_is_none_is_said(self):
-        self.run_watched("kernels", PASTA_LAUNCHES="first:0")
+        # The program's own, not the one that its watcher may refuse.
+        self.run_watched("kernels", program=f"env PASTA_LAUNCHES=first:0 {PROGRAM}")
         self.assertTrue(self.problem("--launches cannot be"), self.problems)
 
     def test_only_inside_of_a_range(self):
         self.assertEqual(self.launches(self.run_watched("range", options=("--capture-range", "inside"))), {STRIDE: 1})
+
+    def test_patches_are_switched(self):
+        self.assertEqual(self.launches(self.run_watched("switch")), {COPY: 2})
+        self.assertEqual(self.problem("launches whose accesses were not analysed"), [1])
 
     def test_a_sudden_exit(self):
         self.assertEqual(self.launches(self.run_watched("_exit", code=7)), {COPY: 1})

@@ -85,6 +85,7 @@ struct Stream {
 
 // A launch whose results have not been taken.
 struct Pending {
+  const PatchKind* patch;
   std::shared_ptr<Stream> stream;
   std::uint64_t sequence;  // in its stream
   std::size_t at;          // in the arena
@@ -133,7 +134,6 @@ struct State {
   bool has_driver = false;
   Handle subscriber = nullptr;
   std::string patches_path;
-  const PatchKind* patch = nullptr;
   std::atomic<bool> active{false};
   std::FILE* log = nullptr;
 
@@ -145,6 +145,7 @@ struct State {
   std::mutex mutex;  // of all below; no function of the vendor is called while it is held
   std::condition_variable wake, room;
   Policy policy;
+  const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
@@ -203,38 +204,42 @@ Context& context_of(Handle handle) {
   return *known;
 }
 
+// While `patching` is held.
+bool put_patch(Handle module, const PatchKind& patch) {
+  State& s = state();
+  bool put = true;
+  for (const Point& point : points(patch)) {
+    const std::string function = fmt::format("pasta_{}_{}", patch.code, point.function);
+    put = good(s.api.patch_instructions(point.instruction, module, function.c_str()),
+               function.c_str()) &&
+          put;
+  }
+  return good(s.api.patch_module(module), "patching a module") && put;
+}
+
 void load_module(const ModuleData& data) {
   State& s = state();
   Module module{.context = data.context, .patched = false, .unseen = {}};
-  if (data.cubin != nullptr && s.patch->result != nullptr) {
+  if (data.cubin != nullptr) {
     module.unseen = find_unseen({reinterpret_cast<const std::byte*>(data.cubin), data.cubin_bytes});
   }
-  bool first = false;
+  const std::lock_guard one_after_the_other(s.patching);
+  bool first = false, usable = false;
+  const PatchKind* patch = nullptr;
   {
     const std::lock_guard lock(s.mutex);
-    first = !context_of(data.context).usable && !context_of(data.context).lost;
+    const Context& context = context_of(data.context);
+    first = !context.usable && !context.lost;
+    usable = context.usable;
+    patch = s.patch;
   }
-  {
-    const std::lock_guard lock(s.patching);
-    bool usable = true;
-    if (first) {
-      usable = good(s.api.add_patches(s.patches_path.c_str(), data.context), "the patches");
-      const std::lock_guard inner(s.mutex);
-      context_of(data.context).usable = usable;
-      context_of(data.context).lost = !usable;
-    }
-    if (usable) {
-      module.patched = true;
-      for (const Point& point : access_points()) {
-        const std::string function = fmt::format("pasta_{}_{}", s.patch->name, point.function);
-        module.patched =
-            good(s.api.patch_instructions(point.instruction, data.module, function.c_str()),
-                 function.c_str()) &&
-            module.patched;
-      }
-      module.patched = good(s.api.patch_module(data.module), "patching a module") && module.patched;
-    }
+  if (first) {
+    usable = good(s.api.add_patches(s.patches_path.c_str(), data.context), "the patches");
+    const std::lock_guard lock(s.mutex);
+    context_of(data.context).usable = usable;
+    context_of(data.context).lost = !usable;
   }
+  if (usable && patch != nullptr) module.patched = put_patch(data.module, *patch);
   log(fmt::format("module {} of {} bytes, patched {}", data.module, data.cubin_bytes,
                   module.patched));
   const std::lock_guard lock(s.mutex);
@@ -417,14 +422,16 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   std::shared_ptr<Stream> stream;
   std::uint64_t number = 0;
   bool taken = false, no_arena = false;
+  const PatchKind* patch = nullptr;
   std::optional<device::UnseenRow> unseen;
   const char* name = data.name == nullptr ? "" : data.name;
   {
     const std::lock_guard lock(s.mutex);
     number = ++s.launches;
     context = &context_of(data.context);
+    patch = s.patch;
     const auto module = s.modules.find(data.module);
-    taken = context->usable && !context->lost && module != s.modules.end() &&
+    taken = patch != nullptr && context->usable && !context->lost && module != s.modules.end() &&
             module->second.patched && s.collector->is_collecting() &&
             s.policy.takes(name,
                            {{data.grid[0], data.grid[1], data.grid[2]},
@@ -460,7 +467,8 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   const std::shared_ptr<Table> table = table_for(*context, *stream, snapshot);
   const Function function = function_of(data);
-  Pending pending{.stream = stream,
+  Pending pending{.patch = patch,
+                  .stream = stream,
                   .sequence = 0,
                   .at = 0,
                   .block = {},
@@ -481,7 +489,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     pending.launch.objects =
         reinterpret_cast<const device::MemoryObject*>(address_of(*context, table->at));
     pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
-    const Block sizes = s.patch->block(pending.launch, snapshot->objects, function.code, 0);
+    const Block sizes = patch->block(pending.launch, snapshot->objects, function.code, 0);
     at = take_room(*context, sizes.bytes);
     if (!at) {
       const std::lock_guard lock(s.mutex);
@@ -495,8 +503,8 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   std::byte* const address = address_of(*context, *at);
   pending.at = *at;
-  pending.block = s.patch->block(pending.launch, snapshot->objects, function.code,
-                                 reinterpret_cast<std::uintptr_t>(address));
+  pending.block = patch->block(pending.launch, snapshot->objects, function.code,
+                               reinterpret_cast<std::uintptr_t>(address));
   const std::vector<std::byte> image = std::exchange(pending.block.image, {});
   const bool ready =
       good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
@@ -538,7 +546,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
             return site < pending.code_bytes ? fmt::format("+0x{:x}", site)
                                              : std::string("in a function that it calls");
           }};
-  device::PatchResult result = s.patch->result(launch, bytes, names);
+  device::PatchResult result = pending.patch->result(launch, bytes, names);
   if (pending.unseen) {
     device::append_row(
         result.tables.emplace_back(device::ResultTable{.id = device::TableId::kUnseen}),
@@ -548,8 +556,8 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
     const trace::DeviceResult given{.size = sizeof given,
                                     .kernel = pending.kernel.data(),
                                     .kernel_bytes = pending.kernel.size(),
-                                    .format = s.patch->format.data(),
-                                    .format_bytes = s.patch->format.size(),
+                                    .format = pending.patch->format.data(),
+                                    .format_bytes = pending.patch->format.size(),
                                     .blob = part.data(),
                                     .blob_bytes = part.size(),
                                     .launch = pending.number,
@@ -610,7 +618,7 @@ void take_results(Context& context, std::uint32_t streams) {
   for (const Pending& pending : complete) {
     std::byte* const address = address_of(context, pending.at);
     const Block& block = pending.block;
-    if (s.patch->result != nullptr) {
+    if (pending.patch->result != nullptr) {
       bytes.resize(block.result_end - block.result_begin);
       if (good(s.api.copy_to_host(bytes.data(), address + block.result_begin, bytes.size(),
                                   context.own_stream),
@@ -669,6 +677,41 @@ std::size_t wait_for_results(Handle handle, Clock::time_point deadline) {
     s.hurry = false;
     if (done || Clock::now() > deadline) return context.pending.size() + context.taking;
   }
+}
+
+// From now on the code of all modules has this patch in it; none: it is the program's alone. While
+// it is another's turn, nothing is launched.
+void switch_patch(const PatchKind* patch) {
+  State& s = state();
+  std::vector<Handle> contexts, patched, all;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (s.patch == patch) return;
+    for (const auto& [handle, context] : s.contexts) contexts.push_back(handle);
+  }
+  // What a launch has been given is of the patch before.
+  for (const Handle handle : contexts) wait_for_results(handle, Clock::now() + kMostWait);
+  const std::lock_guard one_after_the_other(s.patching);
+  {
+    const std::lock_guard lock(s.mutex);
+    s.patch = patch;
+    for (auto& [handle, module] : s.modules) {
+      all.push_back(handle);
+      if (module.patched) patched.push_back(handle);
+      module.patched = false;
+    }
+  }
+  const auto begin = Clock::now();
+  for (const Handle module : patched) good(s.api.unpatch_module(module), "taking a patch out");
+  for (const Handle module : all) {
+    const bool put = patch != nullptr && put_patch(module, *patch);
+    const std::lock_guard lock(s.mutex);
+    const auto known = s.modules.find(module);
+    if (known != s.modules.end()) known->second.patched = put;
+  }
+  log(fmt::format(
+      "patch {} in {} modules, {} us", patch == nullptr ? "none" : patch->name, all.size(),
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()));
 }
 
 // Waits until all that has been launched is taken.
@@ -899,6 +942,17 @@ Status start() {
 }  // namespace pasta::adapters::sanitizer
 
 extern "C" {
+
+// For measurements: another patch from now on, by its name; "": none. 0 when there is none of it.
+__attribute__((visibility("default"))) int pasta_sanitizer_patch(const char* name) {
+  namespace own = pasta::adapters::sanitizer;
+  const own::PatchKind* patch = own::find_patch(name);
+  if (patch == nullptr && *name != '\0') return 0;
+  own::t_ours = true;
+  own::switch_patch(patch);
+  own::t_ours = false;
+  return 1;
+}
 
 __attribute__((visibility("default"))) int InitializeInjection() {
   namespace own = pasta::adapters::sanitizer;

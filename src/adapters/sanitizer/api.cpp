@@ -84,6 +84,7 @@ Result<Loaded> load_api() {
   need("sanitizerAddPatchesFromFile", api.add_patches);
   need("sanitizerPatchInstructions", api.patch_instructions);
   need("sanitizerPatchModule", api.patch_module);
+  need("sanitizerUnpatchModule", api.unpatch_module);
   need("sanitizerSetLaunchCallbackData", api.set_launch_data);
   need("sanitizerGetFunctionPcAndSize", api.function_pc);
   need("sanitizerAlloc", api.allocate);

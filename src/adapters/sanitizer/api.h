@@ -147,6 +147,7 @@ struct Api {
   Error (*add_patches)(const char* path, Handle context);
   Error (*patch_instructions)(Instruction instruction, Handle module, const char* function);
   Error (*patch_module)(Handle module);
+  Error (*unpatch_module)(Handle module);
   Error (*set_launch_data)(Handle launch, Handle function, Handle stream, const void* data);
   Error (*function_pc)(Handle module, const char* function, std::uint64_t* pc, std::uint64_t* size);
 

@@ -14,21 +14,23 @@ namespace {
 using device::Launch;
 using device::Layout;
 
-constexpr std::array kAccessPoints = {
+// Those of global memory come first.
+constexpr std::array kPoints = {
     Point{Instruction::kGlobal, "global"},
+    Point{Instruction::kCopyAsync, "copy"},
+    Point{Instruction::kBulkGlobalToShared, "bulk_to_shared"},
+    Point{Instruction::kBulkSharedToGlobal, "bulk_to_global"},
+    Point{Instruction::kBulkReductionToGlobal, "bulk_reduce_global"},
     Point{Instruction::kShared, "shared"},
     Point{Instruction::kLocal, "local"},
     Point{Instruction::kRemoteShared, "shared"},
-    Point{Instruction::kCopyAsync, "copy"},
     Point{Instruction::kMatrix, "matrix"},
     Point{Instruction::kAsyncStore, "async_store"},
     Point{Instruction::kAsyncReduction, "async_reduction"},
-    Point{Instruction::kBulkGlobalToShared, "bulk_to_shared"},
-    Point{Instruction::kBulkSharedToGlobal, "bulk_to_global"},
     Point{Instruction::kBulkSharedToShared, "bulk_shared"},
-    Point{Instruction::kBulkReductionToGlobal, "bulk_reduce_global"},
     Point{Instruction::kBulkReductionToShared, "bulk_reduce_shared"},
 };
+constexpr std::size_t kGlobalPoints = 5;
 
 // So that many launches find room side by side, and little travels back.
 template <class Patch>
@@ -72,15 +74,22 @@ device::PatchResult result(const Launch& launch, std::span<std::byte> bytes,
   return Patch::result(launch, state, names);
 }
 
+template <class Patch>
+constexpr PatchKind kind(std::string_view name, Reach reach, std::string_view format) {
+  return {name, name, reach, format, block<Patch>, result<Patch>};
+}
+constexpr PatchKind nothing(std::string_view name, Reach reach) {
+  return {name, "empty", reach, "", block<device::EmptyPatch>, nullptr};
+}
+
 constexpr std::array kPatches = {
-    PatchKind{"access", device::kAccessFormat, block<device::AccessPatch>,
-              result<device::AccessPatch>},
-    PatchKind{"empty", "", block<device::EmptyPatch>, nullptr},
+    kind<device::AccessPatch>("access", Reach::kEverywhere, device::kAccessFormat),
+    nothing("empty", Reach::kEverywhere),
+    nothing("empty_global", Reach::kGlobalMemory),
 };
 
 }  // namespace
 
-std::span<const Point> access_points() { return kAccessPoints; }
 std::span<const PatchKind> patches() { return kPatches; }
 
 const PatchKind* find_patch(std::string_view name) {
@@ -88,6 +97,11 @@ const PatchKind* find_patch(std::string_view name) {
     if (patch.name == name) return &patch;
   }
   return nullptr;
+}
+
+std::span<const Point> points(const PatchKind& patch) {
+  const std::span<const Point> all = kPoints;
+  return patch.reach == Reach::kGlobalMemory ? all.first(kGlobalPoints) : all;
 }
 
 }  // namespace pasta::adapters::sanitizer

@@ -13,14 +13,11 @@
 
 namespace pasta::adapters::sanitizer {
 
-// Where a patch is called, and by which of its functions: pasta_PATCH_FUNCTION.
+// Where a patch is called, and by which of its functions.
 struct Point {
   Instruction instruction;
   std::string_view function;
 };
-// Accesses of every kind.
-std::span<const Point> access_points();
-
 struct Block {
   std::size_t bytes = 0;         // of the whole, zero but for its image
   std::size_t result_begin = 0;  // what travels back: [result_begin, result_end)
@@ -28,8 +25,13 @@ struct Block {
   std::vector<std::byte> image;  // what it begins with
 };
 
+// Calls cost where they are made, so only there.
+enum class Reach : std::uint8_t { kEverywhere, kGlobalMemory };
+
 struct PatchKind {
   std::string_view name;
+  std::string_view code;  // its functions are called pasta_CODE_FUNCTION
+  Reach reach;
   std::string_view format;  // of its results; "": it makes none
   // What lies at `address` of the device for a launch whose objects lie on the device.
   Block (*block)(const device::Launch& launch, std::span<const device::MemoryObject> objects,
@@ -41,5 +43,6 @@ struct PatchKind {
 
 std::span<const PatchKind> patches();
 const PatchKind* find_patch(std::string_view name);
+std::span<const Point> points(const PatchKind& patch);
 
 }  // namespace pasta::adapters::sanitizer
