@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "adapters/sanitizer/api.h"
 #include "cli/console.h"
@@ -20,6 +21,9 @@ namespace {
 
 constexpr const char* kPreload = "LD_PRELOAD";
 constexpr const char* kNvtxVariable = "NVTX_INJECTION64_PATH";
+// What the collector has when it was built with the headers of these.
+constexpr const char* kNvtxEntry = "InitializeInjectionNvtx2";
+constexpr const char* kOpenClEntry = "clInitLayer";
 constexpr const char* kCudaVariable = "CUDA_INJECTION64_PATH";
 // What analyses accesses on GPUs, the patches that run there, and where they are instead.
 constexpr const char* kSanitizerLibrary = "libpastasanitizer.so";
@@ -44,7 +48,7 @@ Found annotations() {
 Found nvtx() {
   const auto collector = find_collector();
   if (!collector) return annotations();
-  if (!has_entry(*collector, "InitializeInjectionNvtx2")) {
+  if (!has_entry(*collector, kNvtxEntry)) {
     return {Found::State::kMissing, "pastaprof was built without the headers of NVTX 3",
             "run scripts/setup and build again"};
   }
@@ -58,7 +62,7 @@ Found nvtx() {
 Found opencl() {
   const auto collector = find_collector();
   if (!collector) return annotations();
-  if (!has_entry(*collector, "clInitLayer")) {
+  if (!has_entry(*collector, kOpenClEntry)) {
     return {Found::State::kMissing, "pastaprof was built without the headers of OpenCL",
             "run scripts/setup and build again"};
   }
@@ -238,10 +242,13 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
     return fail(ErrorCode::kUsage, fmt::format("--adapter: there is no adapter \"{}\"; give {}",
                                                name, fmt::join(known, ", ")));
   }
-  if (const Found found = nvtx(); !all && found.state == Found::State::kMissing &&
-                                  std::find(names.begin(), names.end(), "nvtx") != names.end()) {
+  for (const auto& [name, entry, check] :
+       {std::tuple("nvtx", kNvtxEntry, &nvtx), std::tuple("opencl", kOpenClEntry, &opencl)}) {
+    if (all || std::find(names.begin(), names.end(), name) == names.end()) continue;
+    if (has_entry(collector, entry)) continue;
+    const Found found = check();
     return fail(ErrorCode::kUnsupported,
-                fmt::format("--adapter nvtx: {}; {}", found.detail, found.remedy));
+                fmt::format("--adapter {}: {}; {}", name, found.detail, found.remedy));
   }
   WatchEnvironment result;
   // Ours is first, so that it is asked before others about what it shares with them.

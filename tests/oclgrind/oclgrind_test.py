@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Accesses of OpenCL kernels in the simulator: every number is worked out by hand."""
+import collections
 import json
 import os
 import pathlib
+import re
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -92,6 +95,39 @@ class Oclgrind(unittest.TestCase):
         report = json.loads(subprocess.run([PROGRAM, "report", "t.pasta", "--format", "json"], cwd=self.folder,
                                            capture_output=True, check=True).stdout)
         self.assertEqual([report["trace"]["events"][k] for k in ("kernel", "device")], [9, 9])
+
+    def test_raw_accesses_when_they_are_asked_for(self):
+        os.environ["PASTA_RAW_ACCESSES"] = "1"
+        self.addCleanup(os.environ.pop, "PASTA_RAW_ACCESSES")
+        self.run_watched("--adapter", "oclgrind", "--tool", "access")
+        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True,
+                              check=True).stdout
+        blobs = dict(re.findall(r'^blob (B\d+) "([0-9a-f]*)"', dump, re.M))
+        counts = collections.Counter()
+        items = collections.defaultdict(set)
+        for line in dump.splitlines():
+            found = re.match(r'device \S+ \S+ \S+ "(\w+)".* blob=(B\d+)', line)
+            if not found or "raw-accesses/1" not in line:
+                continue
+            data = bytes.fromhex(blobs[found[2]])
+            self.assertLessEqual(len(data), 32 << 10)
+            for address, group, item, site, size, space, access in struct.iter_unpack("<QIIIIBB6x", data):
+                counts[found[1], ("global", "local")[space], ("read", "write", "atomic", "barrier")[access]] += 1
+                if found[1] == "reduce" and access == 1 and space == 0:
+                    items[group].add((item, size))
+        # As the patches have counted them.
+        expected = collections.Counter()
+        for kernel, _, _, *numbers in OBJECTS:
+            for what, count in zip(("read", "write", "atomic"), numbers):
+                expected[kernel, "global", what] += count
+        for kernel, _, *numbers in SHARED:
+            for what, count in zip(("read", "write", "atomic"), numbers):
+                expected[kernel, "local", what] += count
+        # Of 4 groups each: one barrier of a tile, and one before each of 6 halvings, and after the last.
+        expected["transpose_tile", "global", "barrier"] = expected["transpose_padded", "global", "barrier"] = 4
+        expected["reduce", "global", "barrier"] = 4 * 7
+        self.assertEqual(counts, +expected)
+        self.assertEqual(items, {group: {(0, 4)} for group in range(4)}, "the first item of each writes one word")
 
     def test_only_when_asked_for(self):
         result = self.run_watched("--tool", "access", code=125)

@@ -12,11 +12,13 @@
 #include <oclgrind/WorkItem.h>
 #include <time.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -38,6 +40,25 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+// What a work-item did, as a trace holds it when the user asks for that (adapter.md): for ever.
+struct RawAccess {
+  std::uint64_t address = 0;
+  std::uint32_t group = 0, item = 0;  // items of a group are numbered x first
+  std::uint32_t site = 0;             // the n-th place in the program, as they come up
+  std::uint32_t bytes = 0;
+  std::uint8_t space = 0;   // 0 global, 1 local
+  std::uint8_t access = 0;  // 0 read, 1 write, 2 atomic; 3: all of the group passed a barrier
+  std::uint8_t unused[6] = {};
+};
+static_assert(sizeof(RawAccess) == 32);
+constexpr std::string_view kRawFormat = "raw-accesses/1";
+constexpr std::size_t kRawAtOnce = trace::spool::kMaxTextBytes / sizeof(RawAccess);
+
+bool wants_raw() {
+  const char* wanted = std::getenv("PASTA_RAW_ACCESSES");
+  return wanted != nullptr && std::string_view(wanted) == "1";
+}
+
 // One launch under way.
 struct Running {
   std::int64_t start_ns;
@@ -53,6 +74,7 @@ struct Running {
   const sim::WorkItem* atomic_item = nullptr;
   const llvm::Instruction* atomic_site = nullptr;
   std::uint64_t barriers = 0;
+  std::vector<RawAccess> raw;  // not told yet
 };
 
 class Watcher final : public sim::Plugin {
@@ -93,6 +115,7 @@ class Watcher final : public sim::Plugin {
   void kernelEnd(const sim::KernelInvocation*) override {
     if (!running_) return;
     running_->runner->flush();
+    tell_raw();
     const device::Names names = {.object = [&](const device::MemoryObject& object) {
       const auto name = running_->names.find(object.address);
       return name == running_->names.end() ? std::string() : name->second;
@@ -102,25 +125,17 @@ class Watcher final : public sim::Plugin {
     result.barriers = running_->barriers;
     result.dropped = running_->runner->dropped();
     for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
-      const trace::DeviceResult given{.size = sizeof given,
-                                      .kernel = running_->kernel.data(),
-                                      .kernel_bytes = running_->kernel.size(),
-                                      .format = device::kAccessFormat.data(),
-                                      .format_bytes = device::kAccessFormat.size(),
-                                      .blob = part.data(),
-                                      .blob_bytes = part.size(),
-                                      .launch = launches_,
-                                      .start_ns = running_->start_ns};
-      push_(&given);
+      tell(device::kAccessFormat, part.data(), part.size());
     }
     running_.reset();
   }
 
   void workGroupBegin(const sim::WorkGroup* group) override { enter(group); }
-  void workGroupBarrier(const sim::WorkGroup*, uint32_t) override {
+  void workGroupBarrier(const sim::WorkGroup* group, uint32_t) override {
     if (!running_) return;
     running_->runner->flush();
     ++running_->barriers;
+    if (raw_) keep_raw({.group = number_of(group), .access = 3});
   }
   void workGroupComplete(const sim::WorkGroup*) override {
     if (running_) running_->runner->flush();
@@ -160,6 +175,46 @@ class Watcher final : public sim::Plugin {
   }
 
  private:
+  void tell(std::string_view format, const void* blob, std::size_t bytes) {
+    const trace::DeviceResult given{.size = sizeof given,
+                                    .kernel = running_->kernel.data(),
+                                    .kernel_bytes = running_->kernel.size(),
+                                    .format = format.data(),
+                                    .format_bytes = format.size(),
+                                    .blob = blob,
+                                    .blob_bytes = bytes,
+                                    .launch = launches_,
+                                    .start_ns = running_->start_ns,
+                                    .even_stopped = false};
+    push_(&given);
+  }
+  void tell_raw() {
+    auto& raw = running_->raw;
+    if (!raw.empty()) tell(kRawFormat, raw.data(), raw.size() * sizeof(RawAccess));
+    raw.clear();
+  }
+  void keep_raw(const RawAccess& access) {
+    running_->raw.push_back(access);
+    if (running_->raw.size() == kRawAtOnce) tell_raw();
+  }
+  static std::uint32_t number_of(const sim::WorkGroup* group) {
+    return static_cast<std::uint32_t>(group->getGroupIndex());
+  }
+  void take(const sim::WorkGroup* group, const device::ItemAccess& access) {
+    enter(group);
+    running_->runner->access(access);
+    if (!raw_) return;
+    keep_raw({.address = access.address,
+              .group = number_of(group),
+              .item = access.item,
+              .site = static_cast<std::uint32_t>(access.site),
+              .bytes = access.width,
+              .space = static_cast<std::uint8_t>(access.space == device::Space::kShared ? 1 : 0),
+              .access = static_cast<std::uint8_t>(access.access == device::Access::kRead    ? 0
+                                                  : access.access == device::Access::kWrite ? 1
+                                                                                            : 2)});
+  }
+
   // What the kernel calls the objects it was given.
   void name_objects(const sim::Kernel& kernel) {
     for (auto value = kernel.values_begin(); value != kernel.values_end(); ++value) {
@@ -207,24 +262,22 @@ class Watcher final : public sim::Plugin {
     const auto space = space_of(memory);
     if (!running_ || !space || item == nullptr) return;
     const sim::WorkGroup* group = item->getWorkGroup();
-    enter(group);
     const sim::Size3 at = item->getLocalID();
     const sim::Size3 of = group->getGroupSize();
-    running_->runner->access({static_cast<std::uint32_t>((at.z * of.y + at.y) * of.x + at.x),
-                              site_of(item->getCurrentInstruction()), address,
-                              static_cast<std::uint32_t>(size), *space, access});
+    take(group, {static_cast<std::uint32_t>((at.z * of.y + at.y) * of.x + at.x),
+                 site_of(item->getCurrentInstruction()), address, static_cast<std::uint32_t>(size),
+                 *space, access});
   }
 
   void take_of_group(const sim::Memory* memory, const sim::WorkGroup* group, size_t address,
                      size_t size, device::Access access) {
     const auto space = space_of(memory);
     if (!running_ || !space || group == nullptr) return;
-    enter(group);
-    running_->runner->access(
-        {0, site_of(nullptr), address, static_cast<std::uint32_t>(size), *space, access});
+    take(group, {0, site_of(nullptr), address, static_cast<std::uint32_t>(size), *space, access});
   }
 
   trace::PushDeviceResult push_;
+  const bool raw_ = wants_raw();
   std::map<std::uint64_t, device::MemoryObject> objects_;
   std::map<unsigned, std::pair<std::uint64_t, std::string>> by_argument_;
   std::uint64_t allocations_ = 0, launches_ = 0;
