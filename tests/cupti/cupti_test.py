@@ -203,9 +203,7 @@ class Cupti(unittest.TestCase):
                         (root / path).parent.mkdir(parents=True, exist_ok=True)
                         shutil.copy(source, root / path)
                 given = {name: str(root / value) for name, value in environment.items()}
-                if library is not None:
-                    given["LD_PRELOAD"] = str(root / library)
-                lines = self.run_watched("exit", 0, LD_LIBRARY_PATH=None, **given)
+                lines = self.run_watched("exit", 0, LD_LIBRARY_PATH=None, FAKE_LOADS=library and str(root / library), **given)
                 os.remove(self.folder / "t.pasta")
                 self.assertEqual(len(self.names(lines, "kernel")), 3, self.said)
                 found = next(line for line in lines if "cupti_library" in line).split()[-1].strip('"')

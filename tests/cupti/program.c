@@ -202,6 +202,9 @@ static void run_training(int steps) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   initialize_function initialize;
+  /* What the program has loaded before it calls CUDA. */
+  const char* loads = getenv("FAKE_LOADS");
+  if (loads != NULL && dlopen(loads, RTLD_NOW) == NULL) return 9;
   const char* library = getenv("CUDA_INJECTION64_PATH");
   if (library == NULL) return 4;
   void* collector = dlopen(library, RTLD_NOW);
