@@ -78,10 +78,16 @@ bool begins(std::string_view text, std::string_view with) {
   return text.size() >= with.size() && text.substr(0, with.size()) == with;
 }
 
+// substr() would bring libstdc++ with it, to throw.
+std::string_view from(std::string_view text, std::size_t at) {
+  text.remove_prefix(at);
+  return text;
+}
+
 // What stands behind the first of these folders; "" where it is in none.
 std::string_view behind(std::string_view path, std::string_view folder) {
   const std::size_t at = path.find(folder);
-  return at == std::string_view::npos ? std::string_view() : path.substr(at + folder.size());
+  return at == std::string_view::npos ? std::string_view() : from(path, at + folder.size());
 }
 std::string_view in_packages(std::string_view path) {
   const std::string_view site = behind(path, "/site-packages/");
@@ -94,7 +100,7 @@ std::string_view in_library(std::string_view path) {
   if (rest.empty() || slash == std::string_view::npos) return {};
   const bool is_library = path.find("/lib/python3") != std::string_view::npos ||
                           path.find("/lib64/python3") != std::string_view::npos;
-  return is_library ? rest.substr(slash + 1) : std::string_view();
+  return is_library ? from(rest, slash + 1) : std::string_view();
 }
 
 Owner owner_of(std::string_view file) {
@@ -106,7 +112,7 @@ Owner owner_of(std::string_view file) {
     return typed ? Owner::kUser : Owner::kLibrary;
   }
   constexpr std::string_view kOurs = "/pastaprof/_watched.py";
-  if (file.size() >= kOurs.size() && file.substr(file.size() - kOurs.size()) == kOurs) {
+  if (file.size() >= kOurs.size() && from(file, file.size() - kOurs.size()) == kOurs) {
     return Owner::kLibrary;
   }
   if (!in_packages(file).empty()) return Owner::kPackage;
@@ -209,7 +215,7 @@ std::string_view short_path(std::string_view path) noexcept {
     if (size > 0 && g_folder[size - 1] != '/') std::strcpy(g_folder + size, "/");
   }
   const std::string_view folder(g_folder);
-  if (folder.size() > 1 && begins(path, folder)) return path.substr(folder.size());
+  if (folder.size() > 1 && begins(path, folder)) return from(path, folder.size());
   if (const std::string_view package = in_packages(path); !package.empty()) return package;
   if (const std::string_view library = in_library(path); !library.empty()) return library;
   return path;
