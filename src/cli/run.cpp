@@ -111,6 +111,10 @@ const OptionRow kPythonRow = {
     &Settings::python,
     kPythonModes};
 
+const OptionRow kNoValuesRow = {
+    "--no-value-capture", "PASTA_NO_VALUE_CAPTURE", nullptr,
+    "Keep of the names that the program gives its own ranges only a hash", &Settings::no_values};
+
 const OptionRow kLiveRow = {"--live", "PASTA_LIVE", nullptr,
                             "Show in the lowest lines of the terminal what is going on",
                             &Settings::live};
@@ -267,6 +271,7 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
                      (settings.cuda_graphs == "whole" ? trace::spool::kCudaWholeGraphs : 0);
   plan.folder.include = settings.include;
   plan.folder.exclude = settings.exclude;
+  plan.folder.hides = settings.no_values;
   plan.folder.python = settings.python == "off"      ? trace::spool::PythonMode::kOff
                        : settings.python == "stacks" ? trace::spool::PythonMode::kStacks
                                                      : trace::spool::PythonMode::kLines;
@@ -334,11 +339,11 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,      &kForceRow,   &kAdapterRow, &kToolRow,     &kOptRow,
-                &kPluginRow,     &kReportRow,  &kFormatRow,  &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,      &kSpoolRow,   &kDelayRow,   &kDurationRow, &kCaptureRow,
-                &kIncludeRow,    &kExcludeRow, &kKeepRow,    &kCountersRow, &kCudaGraphsRow,
-                &kCudaDriverRow, &kPythonRow,  &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,   &kAdapterRow,  &kToolRow,     &kOptRow,
+                &kPluginRow,     &kReportRow,  &kFormatRow,   &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,   &kDelayRow,    &kDurationRow, &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow, &kKeepRow,     &kCountersRow, &kCudaGraphsRow,
+                &kCudaDriverRow, &kPythonRow,  &kNoValuesRow, &kLiveRow},
     .run = run,
     .runs_program = true};
 

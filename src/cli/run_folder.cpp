@@ -110,6 +110,7 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   run->cuda = options.cuda;
   run->torch = options.torch ? 1 : 0;
   run->python = options.python;
+  run->hides = options.hides ? 1 : 0;
   gethostname(run->host, sizeof run->host - 1);
   run->magic.store(kRunMagic, std::memory_order_release);
   return folder;

@@ -52,6 +52,7 @@ struct Settings {
   std::string cuda_graphs = "nodes";
   bool cuda_driver_calls = false;
   std::string python = "lines";
+  bool no_values = false;
   bool strict = false;
   bool force = false;
   bool quiet = false;

@@ -99,6 +99,7 @@ struct RunPage {
   std::atomic<std::uint64_t> iterations;
   std::uint32_t torch;  // 1: operators and modules of PyTorch are wanted
   PythonMode python;
+  std::uint32_t hides;  // 1: what programs call their own ranges is kept as a hash only
 };
 static_assert(sizeof(RunPage) <= 4096);
 

@@ -688,6 +688,8 @@ bool add_cell(SpoolThread& thread, const Cell& cell) {
   return true;
 }
 
+Hash hash_of(std::string_view text) { return hash(text.data(), text.size()); }
+
 std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
   if (text.size() > kMaxTextBytes) {
     text = {text.data(), kMaxTextBytes};
@@ -744,6 +746,33 @@ std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint3
   cell.domain = static_cast<std::uint32_t>(domain);
   return define(thread, thread.known_frames, key, cell, thread.frames);
 }
+
+// What is to be kept of what the program has said: where the user wants no data of the program, of
+// names that it gives only a hash. Numbers behind them go too, as "#0", so that it stays one path.
+class Discreet {
+ public:
+  explicit Discreet(const Said& said) : said_(said) {
+    if (g_run.page->hides == 0 || said.domain != ScopeDomain::kAnnotation) return;
+    const bool numbered = event::is_numbered(said.name);
+    std::string_view name = said.name;
+    if (numbered) name = name.substr(0, name.rfind('#'));
+    const std::uint64_t sum = hash_of(name).a;
+    char* to = append(text_, "hidden-");
+    for (int shift = 60; shift >= 0; shift -= 4) *to++ = "0123456789abcdef"[sum >> shift & 15];
+    if (numbered) to = append(to, "#0");
+    said_.name = {text_, static_cast<std::size_t>(to - text_)};
+    // Where a tagged piece of memory lies is no data of the program.
+    constexpr std::string_view kTag = R"({"address":)";
+    if (said.arguments.substr(0, kTag.size()) != kTag) said_.arguments = {};
+  }
+  Discreet(const Discreet&) = delete;
+  Discreet& operator=(const Discreet&) = delete;
+  [[nodiscard]] const Said& said() const { return said_; }
+
+ private:
+  Said said_;
+  char text_[32];
+};
 
 SharedPath opened_path(SharedPath around, std::string_view name, ScopeDomain domain) {
   if (!event::is_path_node(domain, name)) return around;
@@ -1623,12 +1652,14 @@ void SpoolPush::fact(std::string_view key, std::string_view value) noexcept {
   if (!add_cell(*thread_, cell)) count_dropped(thread_);
 }
 
-std::uint64_t SpoolPush::open(const Said& said, std::uint32_t stack) noexcept {
+std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
+  const Discreet discreet(told);
+  const Said& said = discreet.said();
   SpoolThread& thread = *thread_;
   // Not that of another thread's range, whatever the program mixes up.
   const std::uint64_t token =
       (std::uint64_t{thread.number} << kTokenBits | ++thread.tokens) & ~kDeep;
-  const std::uint8_t meaning = may_collect() ? begin_range(said) : std::uint8_t{0};
+  const std::uint8_t meaning = may_collect() ? begin_range(told) : std::uint8_t{0};
   const bool silent = !may_collect() || !(is_captured() || meaning == kCaptures);
   // Once one has been skipped, so are those in it: what a stack skipped are its innermost.
   if (thread.open_count == kMaxOpen || thread.skipped_count > 0) {
@@ -1748,8 +1779,10 @@ void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
   }
 }
 
-std::uint64_t SpoolPush::start(const Said& said, std::string_view lane) noexcept {
-  const std::uint8_t meaning = begin_range(said);
+std::uint64_t SpoolPush::start(const Said& told, std::string_view lane) noexcept {
+  const Discreet discreet(told);
+  const Said& said = discreet.said();
+  const std::uint8_t meaning = begin_range(told);
   if (!is_captured() && meaning != kCaptures) return 0;
   std::uint32_t number = 0;
   Started* started = take_started(number);
@@ -1818,7 +1851,9 @@ void SpoolPush::finish(std::uint64_t range) noexcept {
   free_started(*started, number);
 }
 
-void SpoolPush::mark(const Said& said) noexcept {
+void SpoolPush::mark(const Said& told) noexcept {
+  const Discreet discreet(told);
+  const Said& said = discreet.said();
   Event event{};
   event.kind = Kind::kScope;
   event.flags = kInstant;

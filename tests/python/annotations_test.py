@@ -50,6 +50,23 @@ class Annotations(unittest.TestCase):
         self.assertEqual(self.watch(script), found)
         self.assertEqual(self.python(script), self.output)
 
+    def test_names_can_be_hidden(self):
+        """The same name the same hash; nothing of it is left, with or without numbers."""
+        self.python("""
+            with pasta.annotate("canary of a patient"), pasta.annotate("canary#4711"), pasta.annotate("other"):
+                pasta.mark("canary of a patient")
+            pasta.tag(4096, 64, "canary of a tensor")
+        """, PROGRAM, "run", "-f", "-o", "t.pasta", "--no-value-capture", "--")
+        self.assertNotIn(b"canary", (self.folder / "t.pasta").read_bytes())
+        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertNotIn("canary", dump.stdout)
+        self.assertNotIn("4711", dump.stdout)
+        names = re.findall(r'^scope \S+ \S+ \S+ "(hidden-[0-9a-f]{16}(?:#0)?)"', dump.stdout, re.M)
+        self.assertEqual(len(names), 5)
+        self.assertEqual(len(set(names)), 4)
+        self.assertEqual(sum(name.endswith("#0") for name in names), 1)
+        self.assertIn('{\\"address\\":4096,\\"bytes\\":64}', dump.stdout)
+
     def test_contexts_and_functions(self):
         self.same("""
             twice = pasta.annotate("twice")
