@@ -125,6 +125,11 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.launches(self.run_watched("switch")), {COPY: 2})
         self.assertEqual(self.problem("launches whose accesses were not analysed"), [1])
 
+    def test_one_patch_at_a_time(self):
+        report = self.run_watched("kernels", program=f"env PASTA_PATCHES=access,none {PROGRAM}")
+        self.assertEqual(self.launches(report), {COPY: 2, STRIDE: 1})
+        self.assertEqual(self.problem("access alone of access,none"), [1])
+
     def test_a_sudden_exit(self):
         self.assertEqual(self.launches(self.run_watched("_exit", code=7)), {COPY: 1})
 

@@ -896,7 +896,14 @@ Status start() {
   auto policy = Policy::parse(variable("PASTA_LAUNCHES", "all"));
   if (!policy) return tl::unexpected(std::move(policy).error());
   s.policy = std::move(*policy);
-  const std::string name = variable("PASTA_PATCHES", "access");
+  const std::string names = variable("PASTA_PATCHES", "access");
+  const std::string name = names.substr(0, names.find(','));
+  if (name != names) {
+    note(Reason::kNotRecorded, 1,
+         fmt::format("on a GPU one patch runs at a time: {} alone of {}; run the program again for "
+                     "the others",
+                     name, names));
+  }
   s.patch = find_patch(name);
   if (s.patch == nullptr) {
     return fail(ErrorCode::kUsage, fmt::format("there is no patch \"{}\"", name));
