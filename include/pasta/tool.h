@@ -111,6 +111,7 @@ struct ToolEntry {
   ToolMaker make;
   JoinFunction join = nullptr;  // none: reports of ranks do not join
   KindSet also = {};            // it gets these too, where the trace has some
+  std::string_view patch = {};  // what runs beside kernels for it while a program is watched
 };
 std::span<const ToolEntry> builtin_tools();
 

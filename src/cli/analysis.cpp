@@ -213,6 +213,15 @@ void Analysis::add_to(Session& session, KindSet provided) {
   }
 }
 
+std::string Analysis::patches() const {
+  std::vector<std::string_view> names;
+  for (const Chosen& chosen : tools_) {
+    const std::string_view patch = chosen.entry->patch;
+    if (!patch.empty() && std::ranges::find(names, patch) == names.end()) names.push_back(patch);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
 void Analysis::keep_telling(Document& document) const {
   bool devices = false, hosts = false;
   for (const auto& [kind, count] : document.trace.events) {

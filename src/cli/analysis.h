@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Analysis {
   // Once. Of the usual ones, those that no source can serve are left out, and it is said. This must
   // outlive the session.
   void add_to(Session& session, KindSet provided);
+  // What runs beside kernels for the tools that were asked for: "access,reuse".
+  [[nodiscard]] std::string patches() const;
   // Takes the reports of usual tools away that have nothing to say of this trace.
   void keep_telling(Document& document) const;
 

@@ -19,6 +19,8 @@
 #include "cli/live_adapters.h"
 #include "cli/options.h"
 #include "cli/watch.h"
+#include "device/launch_policy.h"
+#include "device/patches.h"
 #include "trace/job_rank.h"
 
 namespace pasta::cli {
@@ -100,6 +102,12 @@ const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALL
                                   "Record all calls of CUDA's driver, also those that its runtime "
                                   "makes: costs more than it tells",
                                   &Settings::cuda_driver_calls};
+const OptionRow kLaunchesRow = {
+    "--launches", device::kLaunchesVariable, "POLICY",
+    "Which launches are analysed by what runs beside kernels: all, first:K of each kernel, shape "
+    "and position in the iteration, iterations:1/N, or an extended regular expression of kernels' "
+    "names",
+    &Settings::launches};
 
 constexpr std::string_view kPythonModes[] = {"off", "lines", "stacks"};
 const OptionRow kPythonRow = {
@@ -291,6 +299,8 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.delay = *delay;
   plan.duration = *duration;
   PASTA_TRY(keep_of(settings.keep, plan));
+  PASTA_TRY(device::LaunchPolicy::parse(settings.launches));
+  plan.variables.emplace_back(device::kLaunchesVariable, settings.launches);
   PASTA_TRY(check_expression("include", settings.include));
   PASTA_TRY(check_expression("exclude", settings.exclude));
   return plan;
@@ -309,6 +319,9 @@ Result<int> run(const Settings& settings) {
   if (!destination) return tl::unexpected(std::move(destination).error());
   auto plan = plan_of_watch(settings);
   if (!plan) return tl::unexpected(std::move(plan).error());
+  if (std::string patches = analysis->patches(); !patches.empty()) {
+    plan->variables.emplace_back(device::kPatchesVariable, std::move(patches));
+  }
   auto watch = Watch::start(std::move(*plan), *analysis);
   if (!watch) return tl::unexpected(std::move(watch).error());
   auto child = Child::start(settings.operands, (*watch)->environment());
@@ -339,11 +352,11 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,      &kForceRow,   &kAdapterRow,  &kToolRow,     &kOptRow,
-                &kPluginRow,     &kReportRow,  &kFormatRow,   &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,      &kSpoolRow,   &kDelayRow,    &kDurationRow, &kCaptureRow,
-                &kIncludeRow,    &kExcludeRow, &kKeepRow,     &kCountersRow, &kCudaGraphsRow,
-                &kCudaDriverRow, &kPythonRow,  &kNoValuesRow, &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,    &kAdapterRow, &kToolRow,     &kOptRow,
+                &kPluginRow,     &kReportRow,   &kFormatRow,  &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,    &kDelayRow,   &kDurationRow, &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow,  &kKeepRow,    &kCountersRow, &kCudaGraphsRow,
+                &kCudaDriverRow, &kLaunchesRow, &kPythonRow,  &kNoValuesRow, &kLiveRow},
     .run = run,
     .runs_program = true};
 

@@ -53,6 +53,7 @@ struct Settings {
   bool cuda_driver_calls = false;
   std::string python = "lines";
   bool no_values = false;
+  std::string launches = "all";  // of run: which a patch analyses
   bool strict = false;
   bool force = false;
   bool quiet = false;

@@ -115,6 +115,7 @@ Status Watch::begin_session(Result<std::unique_ptr<Adapter>> adapter) {
 std::vector<std::pair<std::string, std::string>> Watch::environment() const {
   if (!folder_) return {};
   auto variables = environment_;
+  variables.insert(variables.end(), plan_.variables.begin(), plan_.variables.end());
   variables.emplace_back(trace::spool::kFolderVariable, folder_->path());
   return variables;
 }

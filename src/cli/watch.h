@@ -36,6 +36,7 @@ struct WatchPlan {
   std::optional<std::chrono::nanoseconds> keep_time;
   bool live = false;
   RunFolder::Options folder;
+  std::vector<std::pair<std::string, std::string>> variables;  // for the program, besides
 };
 
 // It may fail at any time, and the program goes on.

@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "device/layout.h"
 #include "device/result.h"
 
 namespace pasta::device {
 namespace {
-
-// Of the copies of one row.
-template <class Row>
-Row total(const Row* rows, std::uint32_t copies, std::uint64_t apart, std::uint64_t at) {
-  Row sum{};
-  for (std::uint32_t copy = 0; copy < copies; ++copy) add_row(sum, rows[copy * apart + at]);
-  return sum;
-}
 
 std::uint64_t object_of(const Launch& launch, Space space, const SiteExtremes& extremes) {
   if (space == Space::kShared) return kSharedMemory;
@@ -25,18 +18,19 @@ std::uint64_t object_of(const Launch& launch, Space space, const SiteExtremes& e
   return extremes.object == 0 ? kUnknownObject : launch.objects[extremes.object - 1].number;
 }
 
-ResultTable accesses(const Launch& launch, const AccessPatch::State& state, ResultTable& objects) {
+ResultTable accesses(const Launch& launch, const AccessPatch::State& state, const Names& names,
+                     ResultTable& objects) {
   ResultTable table{.id = TableId::kAccesses};
   const std::uint32_t all = launch.object_count + AccessPatch::kExtraRows;
   for (std::uint32_t i = 0; i < all; ++i) {
-    AccessRow row{.granule = 1, .counts = total(state.objects, state.copies, all, i)};
+    AccessRow row{.granule = 1, .counts = total_row(state.objects, state.copies, all, i)};
     if (row.counts.warps == 0) continue;
     if (i < launch.object_count) {
       const MemoryObject& object = launch.objects[i];
       row.object = object.number;
       row.granule = state.marks.granule(i);
       row.counts.touched = std::min(row.counts.touched * row.granule, object.bytes);
-      append_row(objects, ObjectRow{object.number, object.address, object.bytes});
+      append_object(objects, object, names);
     } else {
       const std::uint32_t extra = i - launch.object_count;
       row.object = extra == AccessPatch::kSharedRow  ? kSharedMemory
@@ -54,7 +48,7 @@ ResultTable sites(const Launch& launch, const AccessPatch::State& state, const N
   for (std::uint32_t i = 0; i <= capacity; ++i) {
     const std::uint64_t key = i < capacity ? state.keys.keys[i] : 0;
     const SiteExtremes& extremes = state.extremes[i];
-    SiteRow row{.counts = total(state.sites, state.copies, capacity + 1, i)};
+    SiteRow row{.counts = total_row(state.sites, state.copies, capacity + 1, i)};
     if (row.counts.warps == 0) continue;
     row.width = extremes.width;
     row.degree = extremes.degree;
@@ -64,10 +58,11 @@ ResultTable sites(const Launch& launch, const AccessPatch::State& state, const N
       row.most_step = static_cast<std::int64_t>(extremes.step - kStepBias);
     }
     if (i < capacity) {
-      row.site = key >> 4;
-      row.space = key >> 2 & 3;
-      row.access = (key & 3) - 1;
-      row.object = object_of(launch, static_cast<Space>(row.space), extremes);
+      const auto [site, space, access] = site_of_key(key);
+      row.site = site;
+      row.space = static_cast<std::uint64_t>(space);
+      row.access = static_cast<std::uint64_t>(access);
+      row.object = object_of(launch, space, extremes);
     } else {
       row.site = kOtherSites;
       row.object = kSeveralObjects;
@@ -98,16 +93,9 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
 }
 
 PatchResult AccessPatch::result(const Launch& launch, const State& state, const Names& names) {
-  PatchResult result;
-  std::copy_n(launch.grid, 3, result.grid);
-  std::copy_n(launch.block, 3, result.block);
   ResultTable objects{.id = TableId::kObjects};
-  ResultTable rows = accesses(launch, state, objects);
-  for (const ObjectRow& row : rows_of<ObjectRow>(objects)) {
-    objects.names.push_back(names.object({row.address, row.bytes, row.number}));
-  }
-  result.tables = {std::move(objects), std::move(rows), sites(launch, state, names)};
-  return result;
+  ResultTable rows = accesses(launch, state, names, objects);
+  return result_of(launch, {std::move(objects), std::move(rows), sites(launch, state, names)});
 }
 
 }  // namespace pasta::device

@@ -15,8 +15,6 @@ class Layout;
 struct Names;
 struct PatchResult;
 
-inline constexpr std::string_view kAccessFormat = "access/2";
-
 // Sums over accesses.
 struct AccessCounts {
   std::uint64_t reads = 0, writes = 0, atomics = 0;  // of lanes
@@ -54,6 +52,7 @@ struct SiteExtremes {
 inline constexpr std::uint64_t kStepBias = std::uint64_t{1} << 63;
 
 struct AccessPatch {
+  static constexpr std::string_view kFormat = "access/2";
   // Behind the rows of the objects.
   enum Extra : std::uint32_t { kNoObjectRow, kSharedRow, kLocalRow, kExtraRows };
   struct Settings {
@@ -120,7 +119,11 @@ struct AccessPatch {
     }
     const Stride stride = warp.stride();
     count_pattern(at_site, stride.pattern);
-    if (stride.pattern == Pattern::kUnit && at_site.sectors > at_site.needed_sectors) {
+    // Lanes that stay out leave gaps, which are not for where the warp begins.
+    const std::uint64_t span =
+        (std::uint64_t{highest_bit(warp.active)} - lowest_bit(warp.active) + 1) * warp.width;
+    if (stride.pattern == Pattern::kUnit &&
+        at_site.sectors > (span + kSectorBytes - 1) / kSectorBytes) {
       at_site.misaligned = 1;
     }
     const unsigned crowd = warp.access == Access::kAtomic ? warp.crowd() : 0;
@@ -147,11 +150,6 @@ struct AccessPatch {
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
-
-  // Never 0. Places are addresses of less than 60 bits, or small numbers.
-  PASTA_DEVICE static std::uint64_t site_key(std::uint64_t site, Space space, Access access) {
-    return site << 4 | static_cast<std::uint64_t>(space) << 2 | (static_cast<unsigned>(access) + 1);
-  }
 
  private:
   template <class AnyWarp>
@@ -209,6 +207,4 @@ struct SiteRow {
   std::uint64_t crowd = 0;                     // the most lanes at one address, of atomics
   bool operator==(const SiteRow&) const = default;
 };
-inline constexpr std::uint64_t kOtherSites = ~std::uint64_t{0};
-
 }  // namespace pasta::device

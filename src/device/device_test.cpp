@@ -8,61 +8,18 @@
 #include "device/host_runner.h"
 #include "device/layout.h"
 #include "device/result.h"
+#include "device/testing.h"
 
 namespace pasta::device {
 namespace {
 
 constexpr std::uint64_t kIn = 0x10000, kOut = 0x20000;
 
-// Runs the patch over what each item of each group says it accesses.
-class Program {
- public:
-  Program(std::uint32_t items, std::uint32_t groups, std::vector<MemoryObject> objects)
-      : items_(items), groups_(groups), objects_(std::move(objects)) {
-    launch_.grid[0] = groups;
-    launch_.block[0] = items;
-    launch_.objects = objects_.data();
-    launch_.object_count = static_cast<std::uint32_t>(objects_.size());
-    state_.emplace(launch_);
-  }
-  using Tell = std::function<void(Access, std::uint64_t address, std::uint32_t width, Space space)>;
-  void run(const std::function<void(std::uint32_t group, std::uint32_t item, Tell tell)>& body) {
-    HostRunner<AccessPatch> runner(launch_, state_->state());
-    for (std::uint32_t group = 0; group < groups_; ++group) {
-      runner.begin_group(group);
-      for (std::uint32_t item = 0; item < items_; ++item) {
-        std::uint32_t site = 0;
-        body(group, item,
-             [&](Access access, std::uint64_t address, std::uint32_t width, Space space) {
-               runner.access({item, site++, address, width, space, access});
-             });
-      }
-    }
-    runner.flush();
-  }
-  [[nodiscard]] PatchResult result() const {
-    return AccessPatch::result(launch_, state_->state(), {});
-  }
-  [[nodiscard]] std::vector<AccessRow> accesses() const {
-    return rows<AccessRow>(TableId::kAccesses);
-  }
-  [[nodiscard]] std::vector<SiteRow> sites() const { return rows<SiteRow>(TableId::kSites); }
+using Program = testing::Program<AccessPatch>;
 
- private:
-  template <class Row>
-  [[nodiscard]] std::vector<Row> rows(TableId id) const {
-    for (const ResultTable& table : result().tables) {
-      if (table.id == id) return rows_of<Row>(table);
-    }
-    return {};
-  }
-
-  std::uint32_t items_, groups_;
-  std::vector<MemoryObject> objects_;
-  Launch launch_;
-  std::optional<HostState<AccessPatch>> state_;
-};
-
+std::vector<AccessRow> accesses(const Program& program) {
+  return program.rows<AccessRow>(TableId::kAccesses);
+}
 TEST(Access, VectorAdd) {
   // 1024 items of 4 bytes: 32 warps, each 128 bytes in a row.
   Program program(64, 16, {{kIn, 4096, 1}, {kOut, 4096, 2}});
@@ -71,7 +28,7 @@ TEST(Access, VectorAdd) {
     tell(Access::kRead, kIn + at, 4, Space::kGlobal);
     tell(Access::kWrite, kOut + at, 4, Space::kGlobal);
   });
-  const std::vector<AccessRow> rows = program.accesses();
+  const std::vector<AccessRow> rows = accesses(program);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].counts, (AccessCounts{.reads = 1024,
                                           .warps = 32,
@@ -97,12 +54,12 @@ TEST(Access, Strides) {
     // Up to 8 words apart, no sector between the first and the last is left out; from there on,
     // each lane has its own.
     const std::uint64_t sectors = stride < 8 ? 31 * 4 * stride / 32 + 1 : 32;
-    EXPECT_EQ(program.accesses()[0].counts, (AccessCounts{.reads = 32,
-                                                          .warps = 1,
-                                                          .asked_bytes = 128,
-                                                          .used_bytes = 128,
-                                                          .sectors = sectors,
-                                                          .touched = 128}))
+    EXPECT_EQ(accesses(program)[0].counts, (AccessCounts{.reads = 32,
+                                                         .warps = 1,
+                                                         .asked_bytes = 128,
+                                                         .used_bytes = 128,
+                                                         .sectors = sectors,
+                                                         .touched = 128}))
         << stride;
   }
 }
@@ -113,7 +70,7 @@ TEST(Access, WidthsBroadcastAndMisalignment) {
     program.run([&](std::uint32_t, std::uint32_t item, const Program::Tell& tell) {
       tell(Access::kRead, kIn + offset + stride * item, width, Space::kGlobal);
     });
-    return program.accesses()[0].counts;
+    return accesses(program)[0].counts;
   };
   for (const std::uint32_t width : {1u, 2u, 4u, 8u, 16u, 32u}) {
     EXPECT_EQ(counts(width, width, 0).sectors, width);
@@ -143,7 +100,7 @@ TEST(Access, Transposes) {
         tell(Access::kWrite, kOut + 4 * ((tile_x + y + j) * 64 + tile_y + x), 4, Space::kGlobal);
       }
     });
-    const std::vector<AccessRow> rows = program.accesses();
+    const std::vector<AccessRow> rows = accesses(program);
     ASSERT_EQ(rows.size(), 3u);
     // 128 warps, each 4 sectors in and 4 out.
     EXPECT_EQ(rows[0].counts.sectors, 512u);
@@ -164,8 +121,8 @@ TEST(Access, Transposes) {
     tell(Access::kRead, kIn + 4 * (y * 64 + x), 4, Space::kGlobal);
     tell(Access::kWrite, kOut + 4 * (x * 64 + y), 4, Space::kGlobal);
   });
-  EXPECT_EQ(naive.accesses()[0].counts.sectors, 512u);
-  EXPECT_EQ(naive.accesses()[1].counts.sectors, 4096u);
+  EXPECT_EQ(accesses(naive)[0].counts.sectors, 512u);
+  EXPECT_EQ(accesses(naive)[1].counts.sectors, 4096u);
 }
 
 TEST(Access, BanksOfWideWords) {
@@ -195,7 +152,7 @@ TEST(Access, AtomicsOfAHistogram) {
     program.run([&](std::uint32_t, std::uint32_t item, const Program::Tell& tell) {
       tell(Access::kAtomic, kOut + (one ? 0 : 4 * (item % 16)), 4, Space::kGlobal);
     });
-    const AccessRow row = program.accesses()[0];
+    const AccessRow row = accesses(program)[0];
     EXPECT_EQ(row.counts, (AccessCounts{.atomics = 512,
                                         .warps = 16,
                                         .asked_bytes = 2048,
@@ -214,7 +171,7 @@ TEST(Access, WhatIsInNoObjectIsUnknown) {
     program.run([&](std::uint32_t, std::uint32_t, const Program::Tell& tell) {
       tell(Access::kRead, address, 4, Space::kGlobal);
     });
-    const std::vector<AccessRow> rows = program.accesses();
+    const std::vector<AccessRow> rows = accesses(program);
     ASSERT_EQ(rows.size(), 1u);
     EXPECT_EQ(rows[0].object == 1, address == kIn + 60) << address;
   }
@@ -257,7 +214,7 @@ TEST(Access, LargeObjectsAreMarkedInPieces) {
     tell(Access::kWrite, (std::uint64_t{1} << 40) + (std::uint64_t{1} << 36) - 4, 4,
          Space::kGlobal);
   });
-  const AccessRow row = program.accesses()[0];
+  const AccessRow row = accesses(program)[0];
   EXPECT_EQ(row.granule, 8192u);
   EXPECT_EQ(row.counts.touched, 8192u);
 }

@@ -37,6 +37,10 @@ struct Launch {
     const bool inside = offset < objects[first].bytes && bytes <= objects[first].bytes - offset;
     return inside ? first : kNoObject;
   }
+  // Work-items of a group.
+  [[nodiscard]] PASTA_DEVICE std::uint64_t items() const {
+    return std::uint64_t{block[0]} * block[1] * block[2];
+  }
   [[nodiscard]] PASTA_DEVICE std::uint64_t groups() const {
     return std::uint64_t{grid[0]} * grid[1] * grid[2];
   }

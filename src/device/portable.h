@@ -34,6 +34,13 @@ PASTA_DEVICE inline unsigned lowest_bit(std::uint64_t bits) {
   return static_cast<unsigned>(__builtin_ctzll(bits));
 #endif
 }
+PASTA_DEVICE inline unsigned highest_bit(std::uint64_t bits) {
+#ifdef PASTA_ON_GPU
+  return static_cast<unsigned>(63 - __clzll(static_cast<long long>(bits)));
+#else
+  return static_cast<unsigned>(63 - __builtin_clzll(bits));
+#endif
+}
 
 #ifdef PASTA_ON_GPU
 // States are in global memory, which the compiler cannot know.

@@ -1,6 +1,7 @@
 #include "device/reducers.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pasta::device {
 namespace {
@@ -26,6 +27,13 @@ std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
     }
     if (each <= 64 || words <= room.together / 64) return places;
   }
+}
+
+std::uint64_t DistinctBits::estimate(std::uint64_t set) {
+  if (set >= kBits) return kMostTold;
+  const double left = static_cast<double>(kBits - set) / kBits;
+  const auto told = static_cast<std::uint64_t>(std::llround(-std::log(left) * kBits));
+  return std::min(told, kMostTold);
 }
 
 }  // namespace pasta::device

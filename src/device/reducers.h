@@ -68,4 +68,42 @@ struct KeyTable {
   }
 };
 
+// --- Groups of a launch, of which at most so many are looked at: the first of each `apart`
+
+struct GroupSample {
+  std::uint64_t apart;
+  std::uint32_t slots;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  static GroupSample of(const Launch& launch, std::uint32_t most) {
+    const std::uint64_t groups = launch.groups() > 0 ? launch.groups() : 1;
+    const std::uint64_t apart = (groups + most - 1) / most;
+    return {apart, static_cast<std::uint32_t>((groups + apart - 1) / apart)};
+  }
+  PASTA_DEVICE std::uint32_t slot(std::uint64_t group) const {
+    if (apart == 1) return group < slots ? static_cast<std::uint32_t>(group) : kNone;
+    return group % apart == 0 && group / apart < slots ? static_cast<std::uint32_t>(group / apart)
+                                                       : kNone;
+  }
+};
+
+// --- About how many distinct things, without keeping them
+
+// Linear counting, which is a Bloom filter of one hash: of n things that come again and again, m
+// bits tell within about 2 % up to n = 2 m, and then ever less.
+struct DistinctBits {
+  std::uint64_t* words;  // of `count` x kWords
+  static constexpr std::uint32_t kWords = 64;
+  static constexpr std::uint32_t kBits = kWords * 64;
+  static constexpr std::uint64_t kMostTold = 5 * kBits;
+
+  // How many bits became set: they add up to what `estimate` takes.
+  PASTA_DEVICE std::uint64_t insert(std::uint64_t which, std::uint64_t thing) const {
+    const std::uint64_t bit = mix(thing) % kBits;
+    return count_bits(set_bits(words[which * kWords + bit / 64], std::uint64_t{1} << bit % 64));
+  }
+  // Of the bits that are set; kMostTold at most.
+  static std::uint64_t estimate(std::uint64_t set);
+};
+
 }  // namespace pasta::device

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <string_view>
+#include <utility>
 
 namespace pasta::device {
 namespace {
@@ -139,6 +140,27 @@ class Parts {
 };
 
 }  // namespace
+
+void append_object(ResultTable& objects, const MemoryObject& object, const Names& names) {
+  append_row(objects, ObjectRow{object.number, object.address, object.bytes});
+  objects.names.push_back(names.object(object));
+}
+
+PatchResult result_of(const Launch& launch, std::vector<ResultTable> tables) {
+  PatchResult result{.tables = std::move(tables)};
+  std::copy_n(launch.grid, 3, result.grid);
+  std::copy_n(launch.block, 3, result.block);
+  return result;
+}
+
+std::uint64_t skipped_launches(const PatchResult& result) {
+  std::uint64_t launches = 0;
+  for (const ResultTable& table : result.tables) {
+    if (table.id != TableId::kSkipped) continue;
+    for (const SkippedRow& row : rows_of<SkippedRow>(table)) launches += row.launches;
+  }
+  return std::max<std::uint64_t>(launches, 1);
+}
 
 std::vector<std::string> write_result(const PatchResult& result, std::size_t most_bytes) {
   Parts parts(result, most_bytes);

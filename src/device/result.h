@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -18,10 +19,17 @@ namespace pasta::device {
 
 // Numbers are for ever: traces hold them.
 enum class TableId : std::uint32_t {
-  kObjects = 1,   // ObjectRow, named as the kernel calls it
-  kAccesses = 2,  // AccessRow
-  kSites = 3,     // SiteRow, named by the place in the program
-  kUnseen = 16,   // UnseenRow: what no patch sees of the kernel
+  kObjects = 1,       // ObjectRow, named as the kernel calls it
+  kAccesses = 2,      // AccessRow
+  kSites = 3,         // SiteRow, named by the place in the program
+  kBlocks = 4,        // BlockRow
+  kSets = 5,          // SetRow
+  kRuns = 6,          // RunRow
+  kFingerprints = 7,  // FingerprintRow
+  kActivity = 8,      // ActivityRow, named by the place in the program
+  kBalance = 9,       // BalanceRow
+  kSkipped = 11,      // SkippedRow
+  kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
 };
 
 // Instructions in the code of a kernel that access memory unseen; how often they run is not known.
@@ -29,6 +37,13 @@ struct UnseenRow {
   std::uint64_t tensor_loads = 0, tensor_stores = 0;  // of tiles, through tensor maps
   std::uint64_t textures = 0;                         // and surfaces
   bool operator==(const UnseenRow&) const = default;
+};
+
+// The format of a result that says only that a launch, or as many as its row says, was not
+// analysed, as it was not to be.
+inline constexpr std::string_view kSkippedFormat = "skipped/1";
+struct SkippedRow {
+  std::uint64_t launches = 0;
 };
 
 struct ObjectRow {
@@ -87,6 +102,19 @@ std::vector<Row> rows_of(const ResultTable& table) {
   }
   return rows;
 }
+
+// Of the copies of a row, each `apart` rows behind the one before.
+template <class Row>
+Row total_row(const Row* rows, std::uint32_t copies, std::uint64_t apart, std::uint64_t at) {
+  Row sum{};
+  for (std::uint32_t copy = 0; copy < copies; ++copy) add_row(sum, rows[copy * apart + at]);
+  return sum;
+}
+// A row of kObjects.
+void append_object(ResultTable& objects, const MemoryObject& object, const Names& names);
+PatchResult result_of(const Launch& launch, std::vector<ResultTable> tables);
+// Of a result of kSkippedFormat.
+std::uint64_t skipped_launches(const PatchResult& result);
 
 // Parts of at most `most_bytes` (or of one row), each a result of its own with some of the rows:
 // what is said of the launch as a whole is in the first.

@@ -61,6 +61,22 @@ struct Stride {
   std::int64_t bytes;  // from lane to lane; 0 where there is no one stride
 };
 
+// A place of a program with the kind of its accesses, as a key that is not 0. Places are numbers of
+// less than 60 bits.
+struct SiteKey {
+  std::uint64_t site;
+  Space space;
+  Access access;
+};
+PASTA_DEVICE inline std::uint64_t site_key(std::uint64_t site, Space space, Access access) {
+  return site << 4 | static_cast<std::uint64_t>(space) << 2 | (static_cast<unsigned>(access) + 1);
+}
+PASTA_DEVICE inline SiteKey site_of_key(std::uint64_t key) {
+  return {key >> 4, static_cast<Space>(key >> 2 & 3), static_cast<Access>((key & 3) - 1)};
+}
+// In rows: of all places that found no room in a table.
+inline constexpr std::uint64_t kOtherSites = ~std::uint64_t{0};
+
 // On the host.
 class Warp {
  public:

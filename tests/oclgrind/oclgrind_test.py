@@ -50,6 +50,27 @@ SHARED = {
 }
 
 
+# Of the kernels of `program places`: kernel, access, object: bytes, warps, lanes of a warp, sectors, sectors needed,
+# pattern, and of shared memory conflicts, worst; of atomics crowd, most crowded.
+SITES = {
+    # One warp: 32 words in a row, and 32 words of which each has a sector of its own.
+    ("gather", "read", "at (buffer 2)"): (4, 1, 32, 4, 4, "unit", None, None, None, None),
+    ("gather", "read", "in (buffer 1)"): (4, 1, 32, 32, 4, "gather", None, None, None, None),
+    ("gather", "write", "out (buffer 3)"): (4, 1, 32, 4, 4, "unit", None, None, None, None),
+    # 31 warps with 16 lanes in 4 sectors, one with 4 lanes in one. 16 words would fit into 2.
+    ("evens", "read", "in (buffer 4)"): (4, 32, 500 / 32, 31 * 4 + 1, 31 * 2 + 1, "unit", None, None, None, None),
+    ("evens", "write", "out (buffer 5)"): (4, 32, 500 / 32, 31 * 4 + 1, 31 * 2 + 1, "unit", None, None, None, None),
+    # 2 groups of 2 warps: 4 lanes at each of 8 words, and the first 8 items.
+    ("local_histogram", "atomic", "shared memory"): (4, 4, 32, None, None, "pieces", 1, 1, 4, 4),
+    ("local_histogram", "write", "shared memory"): (4, 2, 8, None, None, "unit", 1, 1, None, None),
+    ("local_histogram", "read", "shared memory"): (4, 2, 8, None, None, "unit", 1, 1, None, None),
+    ("local_histogram", "write", "out (buffer 6)"): (4, 2, 8, 2, 2, "unit", None, None, None, None),
+    # Group n of 16 reads n + 1 rows.
+    ("triangle", "read", "in (buffer 7)"): (4, 136, 32, 136 * 4, 136 * 4, "unit", None, None, None, None),
+    ("triangle", "write", "out (buffer 8)"): (4, 16, 32, 64, 64, "unit", None, None, None, None),
+}
+
+
 @unittest.skipUnless(OPENCL, "built without the headers of Oclgrind, LLVM 14 or OpenCL: run scripts/setup")
 class Oclgrind(unittest.TestCase):
     def setUp(self):
@@ -57,8 +78,8 @@ class Oclgrind(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_watched(self, *options, code=0):
-        result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", *options, "--", OPENCL], cwd=self.folder,
+    def run_watched(self, *options, code=0, program=()):
+        result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", *options, "--", OPENCL, *program], cwd=self.folder,
                                 capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(result.returncode, code, result.stderr)
         return result
@@ -88,6 +109,87 @@ class Oclgrind(unittest.TestCase):
         _, rows = self.rows(report, "shared")
         self.assertEqual({tuple(r[:8]) for r in rows}, SHARED)
         self.assertEqual({r[0]: r[8] for r in rows}, {"transpose_tile": 16.5, "transpose_padded": 1, "reduce": 1})
+
+    def report_of(self, program, *options):
+        """What is told while the program runs, which is also what the trace tells."""
+        tools = [o for option in options for o in option]
+        self.run_watched("--adapter", "oclgrind", *tools, "--format", "json", "--report", "r.json", program=(program,))
+        live = (self.folder / "r.json").read_text()
+        of_tools = [o for option in options if option[0] != "--launches" for o in option]
+        stored = subprocess.run([PROGRAM, "report", "t.pasta", *of_tools, "--format", "json"], cwd=self.folder,
+                                capture_output=True, text=True, check=True).stdout
+        self.assertEqual(stored, live)
+        return json.loads(stored)
+
+    def table(self, report, tool, table):
+        parts = next(r["parts"] for r in report["reports"] if r["tool"] == tool)
+        found = next(t for t in parts if t.get("id") == table)
+        names = [c["name"] for c in found["columns"]]
+        return [dict(zip(names, row)) for row in found["rows"]]
+
+    def test_places(self):
+        report = self.report_of("places", ("--tool", "access"), ("--tool", "divergence"), ("--tool", "hotpages"),
+                                ("--tool", "reuse"), ("--opt", "hotpages.block=4KiB"))
+        columns = ("width", "warps", "lanes", "sectors", "needed", "pattern", "conflicts", "worst", "crowd",
+                   "most_crowded")
+        sites = self.table(report, "access", "sites")
+        self.assertEqual({(s["kernel"], s["access"], s["object"]): tuple(s[c] for c in columns) for s in sites}, SITES)
+        self.assertEqual([s for s in sites if s["misaligned"]], [])
+        for site in sites:
+            self.assertRegex(site["site"], r"^input\.cl:\d+:\d+ (load|store|call|atomicrmw)$")
+        findings = {p["id"] for r in report["reports"] for p in r["parts"] if p["type"] == "finding"}
+        self.assertEqual(findings, {"atomic-contention", "few-lanes"})
+
+        kernels = {k["kernel"]: k for k in self.table(report, "divergence", "kernels")}
+        balance = ("warps", "groups", "idle_groups", "median", "most", "imbalance")
+        self.assertEqual([kernels["triangle"][c] for c in balance], [152, 16, 0, 9, 17, 17 * 16 / 152])
+        self.assertEqual([kernels["evens"][c] for c in balance], [64, 32, 0, 2, 2, 1])
+        self.assertEqual([kernels["local_histogram"][c] for c in balance], [10, 2, 0, 5, 5, 1])
+        self.assertEqual(kernels["evens"]["active"], 1000 / (64 * 32))
+        self.assertEqual([kernels[k]["partial"] for k in ("evens", "triangle", "gather")], [1, 0, 0])
+        few = {(s["kernel"], s["access"], s["space"]): [s[c] for c in ("partial", "to_8", "to_16", "to_24", "to_32")]
+               for s in self.table(report, "divergence", "sites")}
+        self.assertEqual(few["evens", "read", "global"], [32, 1, 31, 0, 0])
+        self.assertEqual(few["local_histogram", "atomic", "shared"], [0, 0, 0, 0, 4])
+
+        objects = {o["object"]: o for o in self.table(report, "hotpages", "objects")}
+        self.assertEqual([objects["in (buffer 7)"][c] for c in ("size", "reads", "writes", "moved")],
+                         [2048, 136 * 32, 0, 136 * 128])
+        self.assertEqual(sum(o["moved"] for o in objects.values()),
+                         sum(s["sectors"] or 0 for s in sites) * 32)
+        self.assertAlmostEqual(sum(o["share"] for o in objects.values()), 1)
+
+        reuse = {k["kernel"]: k for k in self.table(report, "reuse", "kernels")}
+        # 2 KiB each of rows and sums; a row is read by all groups from its own on.
+        self.assertEqual([reuse["triangle"][c] for c in ("working_set", "moved", "moved_per_touched", "behaviour")],
+                         [4096, 152 * 128, 152 / 32, "reuse across groups"])
+        self.assertEqual(reuse["evens"]["behaviour"], "streaming")
+        self.assertIsNone(reuse["gather"]["from_before"])
+        self.assertEqual(reuse["evens"]["from_before"], 0)
+
+    def test_iterations(self):
+        report = self.report_of("iterations", ("--tool", "reuse"))
+        rows = [list(r.values()) for r in self.table(report, "reuse", "iterations")]
+        # 4 KiB of each of a, b and c, twice; then all 8 KiB of a, and 1 KiB of c. Together 8 + 4 + 4.
+        self.assertEqual(rows, [[f"step#{i}", 3, 16384, 2 * 12288 + 9216, 33792] for i in range(2)])
+        pairs = {(p["before"], p["kernel"]): (p["launches"], p["shared"]) for p in self.table(report, "reuse", "pairs")}
+        self.assertEqual(pairs, {("vector_add", "vector_add"): (3, 3 * 12288),
+                                 ("vector_add", "strided"): (3, 3 * 5120), ("strided", "vector_add"): (2, 2 * 5120)})
+
+    def test_launches(self):
+        def launches(policy):
+            report = self.report_of("iterations", ("--tool", "reuse"), ("--launches", policy))
+            left_out = [p["evidence"]["count"] if isinstance(p["evidence"], dict) else p["evidence"]
+                        for r in report["reports"] for p in r["parts"] if p.get("id") == "launches-left-out"]
+            kernels = self.table(report, "reuse", "kernels")
+            return {k["kernel"]: k["launches"] for k in kernels}, bool(left_out), report["trace"]["events"]["device"]
+        self.assertEqual(launches("all"), ({"vector_add": 6, "strided": 3}, False, 9))
+        # One of each kernel before iterations are known, and one of each position in one.
+        self.assertEqual(launches("first:1"), ({"vector_add": 3, "strided": 2}, True, 9))
+        self.assertEqual(launches("iterations:1/2"), ({"vector_add": 4, "strided": 2}, True, 9))
+        self.assertEqual(launches("^str"), ({"strided": 3}, True, 9))
+        result = self.run_watched("--adapter", "oclgrind", "--launches", "first:0", code=125)
+        self.assertIn("first:K", result.stderr)
 
     def test_with_the_calls_of_the_program(self):
         result = self.run_watched("--adapter", "opencl,oclgrind")

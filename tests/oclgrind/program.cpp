@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "pasta/pasta.h"
+
 namespace {
 
 constexpr const char* kSource = R"(
@@ -49,6 +51,29 @@ kernel void reduce(global const float* in, global float* out) {
 }
 kernel void histogram(global const int* in, global int* bins) {
   atomic_inc(&bins[in[get_global_id(0)] & 15]);
+}
+kernel void gather(global const float* in, global const int* at, global float* out) {
+  size_t i = get_global_id(0);
+  out[i] = in[at[i]];
+}
+kernel void evens(global const float* in, global float* out) {
+  size_t i = get_global_id(0);
+  if (i < 1000 && i % 2 == 0) out[i] = in[i];
+}
+kernel void local_histogram(global int* out) {
+  local int bins[8];
+  size_t i = get_local_id(0);
+  if (i < 8) bins[i] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  atomic_inc(&bins[i % 8]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (i < 8) out[8 * get_group_id(0) + i] = bins[i];
+}
+kernel void triangle(global const float* in, global float* out) {
+  size_t group = get_group_id(0);
+  float sum = 0;
+  for (size_t i = 0; i <= group; ++i) sum += in[32 * i + get_local_id(0)];
+  out[get_global_id(0)] = sum;
 }
 )";
 
@@ -122,10 +147,43 @@ class Device {
 
 std::vector<float> ones(std::size_t count) { return std::vector<float>(count, 1.0f); }
 
+// Places of kernels, and how evenly groups are loaded.
+int places(Device& device) {
+  std::vector<int> at(32);
+  for (int i = 0; i < 32; ++i) at[static_cast<std::size_t>(i)] = 5 * i % 32 * 16;
+  cl_mem in = device.buffer(ones(512)), indices = device.buffer(at), out = device.buffer(ones(32));
+  device.run("gather", {32}, {32}, {in, indices, out});
+  cl_mem all = device.buffer(ones(1024)), half = device.buffer(ones(1024));
+  device.run("evens", {1024}, {32}, {all, half});
+  cl_mem bins = device.buffer(std::vector<int>(16, 0));
+  device.run("local_histogram", {128}, {64}, {bins});
+  cl_mem rows = device.buffer(ones(512)), sums = device.buffer(ones(512));
+  device.run("triangle", {512}, {32}, {rows, sums});
+  std::printf("%g %d\n", device.first<float>(sums), device.first<int>(bins));
+  return 0;
+}
+
+// Three iterations of three launches.
+int iterations(Device& device) {
+  cl_mem a = device.buffer(ones(2048)), b = device.buffer(ones(2048)),
+         c = device.buffer(ones(2048));
+  for (int i = 0; i < 3; ++i) {
+    device.run("vector_add", {1024}, {64}, {a, b, c});
+    device.run("vector_add", {1024}, {64}, {c, b, a});
+    device.run("strided", {256}, {64}, {a, c}, 8);
+    pasta_step();
+  }
+  std::printf("%g\n", device.first<float>(c));
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
   Device device;
+  if (count > 1) {
+    return std::string(arguments[1]) == "places" ? places(device) : iterations(device);
+  }
   cl_mem a = device.buffer(ones(1024)), b = device.buffer(ones(1024)),
          c = device.buffer(ones(1024));
   for (int i = 0; i < 2; ++i) device.run("vector_add", {1024}, {64}, {a, b, c});

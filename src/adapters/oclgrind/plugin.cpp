@@ -2,6 +2,7 @@
 // accesses of work-items go to patches on the host, and what these make of a launch to the
 // collector. A library of its own, see src/collect.
 #include <dlfcn.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/Function.h>
 #include <oclgrind/Context.h>
 #include <oclgrind/Kernel.h>
@@ -22,9 +23,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "device/access.h"
 #include "device/host_runner.h"
-#include "device/layout.h"
+#include "device/launch_policy.h"
+#include "device/patches.h"
 #include "device/result.h"
 #include "trace/device_result.h"
 #include "trace/spool.h"
@@ -66,9 +67,10 @@ struct Running {
   std::vector<device::MemoryObject> objects;
   std::map<std::uint64_t, std::string> names;  // by the address of an object
   device::Launch launch;
-  std::optional<device::HostState<device::AccessPatch>> state;
-  std::optional<device::HostRunner<device::AccessPatch>> runner;
-  std::unordered_map<const llvm::Instruction*, std::uint32_t> sites;
+  device::HostPatches::State patches;  // as in Watcher
+  std::optional<device::HostRunner<device::HostPatches>> runner;
+  std::unordered_map<const llvm::Instruction*, std::uint64_t> sites;
+  std::vector<const llvm::Instruction*> instructions;  // by the number of their site
   const sim::WorkGroup* group = nullptr;
   // An atomic operation is told as a load and mostly a store: these are of one.
   const sim::WorkItem* atomic_item = nullptr;
@@ -77,10 +79,30 @@ struct Running {
   std::vector<RawAccess> raw;  // not told yet
 };
 
+// "input.cl:12:7 load"; "load" where the program has no lines; "" for what is of no instruction.
+std::string name_of(const llvm::Instruction* instruction) {
+  if (instruction == nullptr) return {};
+  const std::string what = instruction->getOpcodeName();
+  const llvm::DebugLoc& place = instruction->getDebugLoc();
+  if (!place || place.getLine() == 0) return what;
+  return place->getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +
+         std::to_string(place.getCol()) + " " + what;
+}
+
+std::string_view text_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
 class Watcher final : public sim::Plugin {
  public:
-  Watcher(const sim::Context* context, trace::PushDeviceResult push)
-      : Plugin(context), push_(push) {}
+  Watcher(const sim::Context* context, const trace::DeviceCollector& collector)
+      : Plugin(context),
+        collector_(collector),
+        patches_(device::patches_of(text_of(device::kPatchesVariable))),
+        // Who watches has checked it.
+        policy_(device::LaunchPolicy::parse(text_of(device::kLaunchesVariable))
+                    .value_or(device::LaunchPolicy())) {}
 
   // Groups are told one after the other.
   bool isThreadSafe() const override { return false; }
@@ -96,36 +118,46 @@ class Watcher final : public sim::Plugin {
 
   void kernelBegin(const sim::KernelInvocation* invocation) override {
     ++launches_;
-    running_ = std::make_unique<Running>();
-    running_->start_ns = now_ns();
+    auto running = std::make_unique<Running>();
+    running->start_ns = now_ns();
     const sim::Kernel* kernel = invocation->getKernel();
-    running_->kernel = kernel->getName();
-    for (const auto& [address, object] : objects_) running_->objects.push_back(object);
+    running->kernel = kernel->getName();
+    device::Launch& launch = running->launch;
     for (unsigned i = 0; i < 3; ++i) {
-      running_->launch.grid[i] = static_cast<std::uint32_t>(invocation->getNumGroups()[i]);
-      running_->launch.block[i] = static_cast<std::uint32_t>(invocation->getLocalSize()[i]);
+      launch.grid[i] = static_cast<std::uint32_t>(invocation->getNumGroups()[i]);
+      launch.block[i] = static_cast<std::uint32_t>(invocation->getLocalSize()[i]);
     }
+    if (!policy_.take(running->kernel, launch.grid, launch.block, collector_.iterations())) {
+      push_result(*running, device::kSkippedFormat, device::result_of(launch, {}));
+      return;
+    }
+    running_ = std::move(running);
+    for (const auto& [address, object] : objects_) running_->objects.push_back(object);
     running_->launch.objects = running_->objects.data();
     running_->launch.object_count = static_cast<std::uint32_t>(running_->objects.size());
     name_objects(*kernel);
-    running_->state.emplace(running_->launch);
-    running_->runner.emplace(running_->launch, running_->state->state());
+    for (const device::PatchEntry* patch : patches_) {
+      running_->patches.push_back(patch->make(running_->launch));
+    }
+    running_->runner.emplace(running_->launch, running_->patches);
   }
 
   void kernelEnd(const sim::KernelInvocation*) override {
     if (!running_) return;
     running_->runner->flush();
     tell_raw();
-    const device::Names names = {.object = [&](const device::MemoryObject& object) {
-      const auto name = running_->names.find(object.address);
-      return name == running_->names.end() ? std::string() : name->second;
-    }};
-    device::PatchResult result =
-        device::AccessPatch::result(running_->launch, running_->state->state(), names);
-    result.barriers = running_->barriers;
-    result.dropped = running_->runner->dropped();
-    for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
-      tell(device::kAccessFormat, part.data(), part.size());
+    const device::Names names = {
+        .object =
+            [&](const device::MemoryObject& object) {
+              const auto name = running_->names.find(object.address);
+              return name == running_->names.end() ? std::string() : name->second;
+            },
+        .site = [&](std::uint64_t site) { return name_of(running_->instructions[site]); }};
+    for (std::size_t i = 0; i < patches_.size(); ++i) {
+      device::PatchResult result = running_->patches[i]->result(names);
+      result.barriers = running_->barriers;
+      result.dropped = running_->runner->dropped();
+      push_result(*running_, patches_[i]->format, result);
     }
     running_.reset();
   }
@@ -138,7 +170,9 @@ class Watcher final : public sim::Plugin {
     if (raw_) keep_raw({.group = number_of(group), .access = 3});
   }
   void workGroupComplete(const sim::WorkGroup*) override {
-    if (running_) running_->runner->flush();
+    if (!running_) return;
+    running_->runner->flush();
+    running_->group = nullptr;  // the next may have its address
   }
 
   void memoryLoad(const sim::Memory* memory, const sim::WorkItem* item, size_t address,
@@ -175,22 +209,28 @@ class Watcher final : public sim::Plugin {
   }
 
  private:
-  void tell(std::string_view format, const void* blob, std::size_t bytes) {
+  void push_result(const Running& running, std::string_view format,
+                   const device::PatchResult& result) {
+    for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
+      tell(running, format, part.data(), part.size());
+    }
+  }
+  void tell(const Running& running, std::string_view format, const void* blob, std::size_t bytes) {
     const trace::DeviceResult given{.size = sizeof given,
-                                    .kernel = running_->kernel.data(),
-                                    .kernel_bytes = running_->kernel.size(),
+                                    .kernel = running.kernel.data(),
+                                    .kernel_bytes = running.kernel.size(),
                                     .format = format.data(),
                                     .format_bytes = format.size(),
                                     .blob = blob,
                                     .blob_bytes = bytes,
                                     .launch = launches_,
-                                    .start_ns = running_->start_ns,
+                                    .start_ns = running.start_ns,
                                     .even_stopped = false};
-    push_(&given);
+    collector_.push(&given);
   }
   void tell_raw() {
     auto& raw = running_->raw;
-    if (!raw.empty()) tell(kRawFormat, raw.data(), raw.size() * sizeof(RawAccess));
+    if (!raw.empty()) tell(*running_, kRawFormat, raw.data(), raw.size() * sizeof(RawAccess));
     raw.clear();
   }
   void keep_raw(const RawAccess& access) {
@@ -239,10 +279,11 @@ class Watcher final : public sim::Plugin {
     running_->runner->begin_group(group->getGroupIndex());
   }
 
-  std::uint32_t site_of(const llvm::Instruction* instruction) {
-    return running_->sites
-        .try_emplace(instruction, static_cast<std::uint32_t>(running_->sites.size()))
-        .first->second;
+  std::uint64_t site_of(const llvm::Instruction* instruction) {
+    const auto [known, fresh] =
+        running_->sites.try_emplace(instruction, running_->instructions.size());
+    if (fresh) running_->instructions.push_back(instruction);
+    return known->second;
   }
 
   static std::optional<device::Space> space_of(const sim::Memory* memory) {
@@ -276,13 +317,24 @@ class Watcher final : public sim::Plugin {
     take(group, {0, site_of(nullptr), address, static_cast<std::uint32_t>(size), *space, access});
   }
 
-  trace::PushDeviceResult push_;
   const bool raw_ = wants_raw();
+  const trace::DeviceCollector& collector_;
+  std::vector<const device::PatchEntry*> patches_;
+  device::LaunchPolicy policy_;
   std::map<std::uint64_t, device::MemoryObject> objects_;
   std::map<unsigned, std::pair<std::uint64_t, std::string>> by_argument_;
   std::uint64_t allocations_ = 0, launches_ = 0;
   std::unique_ptr<Running> running_;
 };
+
+// Null where nobody watches.
+const trace::DeviceCollector* find_collector() {
+  void* symbol = dlsym(RTLD_DEFAULT, trace::kDeviceCollector);
+  if (symbol == nullptr) return nullptr;
+  trace::GetDeviceCollector get = nullptr;
+  std::memcpy(&get, &symbol, sizeof get);
+  return get();
+}
 
 std::map<sim::Context*, std::unique_ptr<Watcher>>& watchers() {
   // Never destroyed: a context may be released after static objects are gone.
@@ -297,12 +349,10 @@ extern "C" {
 
 __attribute__((visibility("default"))) void initializePlugins(oclgrind::Context* context) {
   namespace own = pasta::adapters::oclgrind;
-  void* symbol = dlsym(RTLD_DEFAULT, pasta::trace::kPushDeviceResult);
-  if (symbol == nullptr) return;  // nobody watches
-  pasta::trace::PushDeviceResult push = nullptr;
-  std::memcpy(&push, &symbol, sizeof push);
+  const pasta::trace::DeviceCollector* collector = own::find_collector();
+  if (collector == nullptr) return;
   auto& watcher = own::watchers()[context];
-  watcher = std::make_unique<own::Watcher>(context, push);
+  watcher = std::make_unique<own::Watcher>(context, *collector);
   context->registerPlugin(watcher.get());
 }
 

@@ -4,9 +4,12 @@
 #include <cstring>
 
 #include "device/access.h"
+#include "device/divergence.h"
 #include "device/empty.h"
 #include "device/gpu_patch.h"
+#include "device/hotpages.h"
 #include "device/layout.h"
+#include "device/reuse.h"
 
 namespace pasta::adapters::sanitizer {
 namespace {
@@ -75,15 +78,18 @@ device::PatchResult result(const Launch& launch, std::span<std::byte> bytes,
 }
 
 template <class Patch>
-constexpr PatchKind kind(std::string_view name, Reach reach, std::string_view format) {
-  return {name, name, reach, format, block<Patch>, result<Patch>};
+constexpr PatchKind kind(std::string_view name, Reach reach) {
+  return {name, name, reach, Patch::kFormat, block<Patch>, result<Patch>};
 }
 constexpr PatchKind nothing(std::string_view name, Reach reach) {
   return {name, "empty", reach, "", block<device::EmptyPatch>, nullptr};
 }
 
 constexpr std::array kPatches = {
-    kind<device::AccessPatch>("access", Reach::kEverywhere, device::kAccessFormat),
+    kind<device::AccessPatch>("access", Reach::kEverywhere),
+    kind<device::HotpagesPatch>("hotpages", Reach::kGlobalMemory),
+    kind<device::ReusePatch>("reuse", Reach::kGlobalMemory),
+    kind<device::DivergencePatch>("divergence", Reach::kEverywhere),
     nothing("empty", Reach::kEverywhere),
     nothing("empty_global", Reach::kGlobalMemory),
 };

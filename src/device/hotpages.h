@@ -1,0 +1,77 @@
+// The patch `hotpages`: which pieces of memory a launch accesses, and how much.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "device/launch.h"
+#include "device/reducers.h"
+#include "device/warp.h"
+
+namespace pasta::device {
+
+class Layout;
+struct Names;
+struct PatchResult;
+
+struct BlockCounts {
+  std::uint64_t reads = 0, writes = 0, atomics = 0;  // of lanes
+  std::uint64_t sectors = 0;
+  bool operator==(const BlockCounts&) const = default;
+};
+
+struct HotpagesPatch {
+  static constexpr std::string_view kFormat = "hotpages/1";
+  struct Settings {
+    std::uint32_t copies = 1;
+    // Blocks are as small as these allow, of all objects together. They begin at multiples of their
+    // size: an object may have a part of its first and of its last.
+    std::uint64_t least_block = 4096;
+    std::uint64_t most_blocks = std::uint64_t{1} << 17;
+  };
+  struct State {
+    const std::uint64_t* first_blocks;  // as the objects of the launch
+    BlockCounts* blocks;                // copies x (blocks of all objects, one for no object)
+    std::uint64_t block_count;
+    std::uint32_t shift;  // a block is 1 << shift bytes
+    std::uint32_t copies;
+
+    // Which one an access is of that begins here and is of this object.
+    PASTA_DEVICE std::uint64_t block(const Launch& launch, std::uint32_t object,
+                                     std::uint64_t address) const {
+      if (object == kNoObject) return block_count;
+      return first_blocks[object] + (address >> shift) - (launch.objects[object].address >> shift);
+    }
+  };
+  static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
+
+  template <class AnyWarp>
+  PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
+    if (warp.width == 0 || warp.space != Space::kGlobal) return;
+    BlockCounts* blocks = state.blocks + warp.copy(state.copies) * (state.block_count + 1);
+    warp.match(
+        [&](std::uint64_t address) {
+          return state.block(launch, launch.find(address, warp.width), address);
+        },
+        [&](std::uint64_t block, std::uint32_t mask) {
+          BlockCounts counts;
+          (warp.access == Access::kRead    ? counts.reads
+           : warp.access == Access::kWrite ? counts.writes
+                                           : counts.atomics) = count_bits(mask);
+          counts.sectors = warp.footprint(mask).sectors;
+          warp.add(blocks[block], counts);
+        });
+  }
+
+  static PatchResult result(const Launch& launch, const State& state, const Names& names);
+};
+
+// Blocks next to each other of which each has these counts.
+struct BlockRow {
+  std::uint64_t object = 0;                                // its number or kUnknownObject
+  std::uint64_t address = 0, block_bytes = 0, blocks = 0;  // 0 of no object
+  BlockCounts counts = {};
+  bool operator==(const BlockRow&) const = default;
+};
+
+}  // namespace pasta::device

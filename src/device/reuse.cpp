@@ -1,0 +1,108 @@
+#include "device/reuse.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "device/layout.h"
+#include "device/result.h"
+
+namespace pasta::device {
+namespace {
+
+// Of one object; beyond it, they are kept more coarsely.
+constexpr std::size_t kMostRuns = 1024;
+
+using Run = std::pair<std::uint64_t, std::uint64_t>;
+
+// Granules [begin, end) that are marked.
+std::vector<Run> runs_of(const std::uint64_t* words, std::uint64_t granules) {
+  std::vector<Run> runs;
+  for (std::uint64_t at = 0; at < granules; ++at) {
+    if (at % 64 == 0 && words[at / 64] == 0) {
+      at += 63;
+      continue;
+    }
+    if ((words[at / 64] >> at % 64 & 1) == 0) continue;
+    if (!runs.empty() && runs.back().second == at) {
+      ++runs.back().second;
+    } else {
+      runs.emplace_back(at, at + 1);
+    }
+  }
+  return runs;
+}
+
+// In granules twice as large.
+std::vector<Run> halved(const std::vector<Run>& runs) {
+  std::vector<Run> coarse;
+  for (const auto& [begin, end] : runs) {
+    const Run run = {begin / 2, (end + 1) / 2};
+    if (!coarse.empty() && run.first <= coarse.back().second) {
+      coarse.back().second = run.second;
+    } else {
+      coarse.push_back(run);
+    }
+  }
+  return coarse;
+}
+
+}  // namespace
+
+ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& settings,
+                                      Layout& layout) {
+  State state{};
+  state.copies = std::max(settings.copies, 1u);
+  state.sample = GroupSample::of(launch, settings.groups);
+  const auto places = Marks::plan(launch, settings.marks, state.words);
+  state.marks.places = layout.table(std::span<const Marks::Place>(places));
+  state.sets = layout.counters<SetCounts>(std::uint64_t{state.copies} * (launch.object_count + 1));
+  state.groups = layout.counters<GroupSectors>(state.sample.slots);
+  state.marks.words = layout.counters<std::uint64_t>(state.words);
+  state.fingerprints.words =
+      layout.scratch<std::uint64_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
+  return state;
+}
+
+PatchResult ReusePatch::result(const Launch& launch, const State& state, const Names& names) {
+  ResultTable objects{.id = TableId::kObjects}, sets{.id = TableId::kSets},
+      all_runs{.id = TableId::kRuns}, fingerprints{.id = TableId::kFingerprints};
+  const std::uint64_t all = std::uint64_t{launch.object_count} + 1;
+  for (std::uint32_t i = 0; i <= launch.object_count; ++i) {
+    SetRow row{.counts = total_row(state.sets, state.copies, all, i)};
+    if (row.counts.sectors == 0) continue;
+    if (i == launch.object_count) {
+      append_row(sets, row);
+      continue;
+    }
+    const MemoryObject& object = launch.objects[i];
+    append_object(objects, object, names);
+    row.object = object.number;
+    row.granule = row.run_granule = state.marks.granule(i);
+    row.counts.touched = std::min(row.counts.touched * row.granule, object.bytes);
+    std::vector<Run> runs = runs_of(state.marks.words + state.marks.places[i].first_word,
+                                    (object.bytes - 1) / row.granule + 1);
+    for (; runs.size() > kMostRuns; row.run_granule *= 2) runs = halved(runs);
+    append_row(sets, row);
+    for (const auto& [begin, end] : runs) {
+      append_row(all_runs, RunRow{object.number, begin * row.run_granule,
+                                  std::min(end * row.run_granule, object.bytes)});
+    }
+  }
+  FingerprintRow sum;
+  for (std::uint32_t slot = 0; slot < state.sample.slots; ++slot) {
+    const GroupSectors& group = state.groups[slot];
+    if (group.sectors == 0) continue;
+    ++sum.groups;
+    sum.sectors += group.sectors;
+    const std::uint64_t told = DistinctBits::estimate(group.set_bits);
+    sum.distinct += std::min(told, group.sectors);
+    sum.full += told == DistinctBits::kMostTold ? 1 : 0;
+  }
+  if (sum.groups > 0) append_row(fingerprints, sum);
+  return result_of(
+      launch, {std::move(objects), std::move(sets), std::move(all_runs), std::move(fingerprints)});
+}
+
+}  // namespace pasta::device

@@ -1,0 +1,90 @@
+// What patches made of launches, for the tools that read it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "device/result.h"
+#include "pasta/dictionary.h"
+#include "pasta/event.h"
+#include "pasta/report.h"
+#include "pasta/tool.h"
+
+namespace pasta::tools {
+
+// What such a tool needs, and what names its objects where the trace has it.
+inline constexpr KindSet kDeviceResultKinds = Kind::kDevice;
+inline constexpr KindSet kObjectNameKinds = Kind::kAlloc | Kind::kFree | KindSet(Kind::kScope);
+
+struct LaunchResult {
+  std::string kernel;
+  ProcessId process;
+  std::uint64_t launch = 0;  // the n-th of its process
+  std::int64_t start_ns = 0;
+  // Where a result is kept in several parts, the first of them.
+  bool first = true;
+  device::PatchResult result;
+};
+
+class DeviceResults {
+ public:
+  // Of the format of one patch, which watching runs when told so: "--tool access".
+  DeviceResults(std::string_view format, std::string_view tool) : format_(format), tool_(tool) {}
+
+  // To be given all events of the kinds above. None for what is no readable result of this format.
+  std::optional<LaunchResult> take(const Event& event, const Context& context);
+
+  // Of an object of the result taken last, or of a number that stands for something else: what the
+  // kernel, the program (tag) or the call path of its allocation calls it, and which it is.
+  [[nodiscard]] std::string label(ProcessId process, std::uint64_t number) const;
+  // None when no result has said it.
+  [[nodiscard]] const device::ObjectRow* object(ProcessId process, std::uint64_t number) const;
+
+  // The result taken last is damaged in a way that only the tool sees.
+  void refuse() { ++unreadable_; }
+  // What the numbers do not hold: launches that were not analysed, accesses that were not seen.
+  void add_findings(Report& report) const;
+
+ private:
+  struct Named {
+    std::uint64_t bytes = 0;
+    std::string name;
+  };
+  struct Memory {
+    std::map<std::uint64_t, Named> allocations, tags;  // by address
+  };
+  struct Known {
+    device::ObjectRow row;
+    std::string name;
+  };
+  struct Unseen {
+    std::uint64_t launches = 0;
+    device::UnseenRow row;
+  };
+
+  void take_name(const Event& event, const Context& context);
+  [[nodiscard]] std::string name_of(ProcessId process, const device::ObjectRow& row,
+                                    const std::string& called) const;
+  void take_tables(const LaunchResult& launch);
+
+  std::string_view format_, tool_;
+  std::map<std::uint32_t, Memory> memory_;                            // by process
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Known> objects_;  // by process and number
+  std::map<std::uint32_t, std::uint64_t> last_launch_;                // by process
+  std::uint64_t launches_ = 0, skipped_ = 0, unreadable_ = 0, dropped_ = 0;
+  std::map<std::string, Unseen> unseen_;  // by kernel
+};
+
+// For cells of tables.
+Cell count_cell(std::uint64_t value);
+Cell moved_cell(std::uint64_t sectors);  // bytes
+// The name of a site, or its number; "others" for those that found no room.
+std::string site_label(std::uint64_t site, const std::string& name);
+std::string_view space_name(std::uint64_t space);
+std::string_view access_name(std::uint64_t access);
+
+}  // namespace pasta::tools

@@ -1,0 +1,228 @@
+#include "tools/divergence/divergence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/divergence.h"
+#include "tools/common/device_results.h"
+
+namespace pasta::tools {
+namespace {
+
+using device::ActivityCounts;
+using device::ActivityRow;
+using device::BalanceRow;
+
+constexpr std::size_t kMostFindings = 3;
+constexpr double kFewLanes = 0.6;        // of those that exist
+constexpr double kWorthNoting = 0.1;     // of all accesses of warps
+constexpr double kUneven = 2;            // the busiest group over the mean
+constexpr std::uint64_t kFewGroups = 8;  // of so few, one that does more is no pattern
+
+double ratio(std::uint64_t a, std::uint64_t b) {
+  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
+}
+
+struct SiteKey {
+  std::string kernel, site;
+  std::uint64_t number, space, access;
+  auto operator<=>(const SiteKey&) const = default;
+};
+struct Kernel {
+  std::uint64_t launches = 0;
+  ActivityCounts counts;
+  BalanceRow worst;  // of the launch that was least even
+  double uneven = 0;
+};
+using Site = std::pair<const SiteKey, ActivityCounts>;
+
+class DivergenceTool : public Tool {
+ public:
+  Status consume(std::span<const Event> events, const Context& context) override {
+    for (const Event& event : events) {
+      if (const auto launch = results_.take(event, context)) take(*launch);
+    }
+    return {};
+  }
+
+  Result<Report> finish(const Context&) override {
+    Report report{.tool = "divergence", .title = "Lanes and groups at work", .parts = {}};
+    std::vector<const Site*> sites;
+    std::uint64_t warps = 0;
+    for (const Site& site : sites_) {
+      sites.push_back(&site);
+      warps += site.second.warps;
+    }
+    // Where most lanes stay out, first.
+    std::ranges::stable_sort(sites, std::ranges::greater(), missing);
+    add_divergent(report, sites, warps);
+    add_uneven(report);
+    results_.add_findings(report);
+    report.parts.emplace_back(kernels());
+    report.parts.emplace_back(places(sites));
+    return report;
+  }
+
+ private:
+  static std::uint64_t missing(const Site* site) {
+    return site->second.existing - std::min(site->second.lanes, site->second.existing);
+  }
+
+  void take(const LaunchResult& launch) {
+    Kernel& kernel = kernels_[launch.kernel];
+    if (launch.first) ++kernel.launches;
+    for (const device::ResultTable& table : launch.result.tables) {
+      if (table.id == device::TableId::kActivity) {
+        const auto rows = device::rows_of<ActivityRow>(table);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const std::string name = i < table.names.size() ? table.names[i] : std::string();
+          device::add_row(sites_[{launch.kernel, site_label(rows[i].site, name), rows[i].site,
+                                  rows[i].space, rows[i].access}],
+                          rows[i].counts);
+          device::add_row(kernel.counts, rows[i].counts);
+        }
+      }
+      if (table.id != device::TableId::kBalance) continue;
+      for (const BalanceRow& row : device::rows_of<BalanceRow>(table)) {
+        const double uneven = ratio(row.most * row.groups, row.total);
+        if (uneven <= kernel.uneven) continue;
+        kernel.uneven = uneven;
+        kernel.worst = row;
+      }
+    }
+  }
+
+  [[nodiscard]] Table kernels() const {
+    Table table{.id = "kernels",
+                .title = "Kernels",
+                .columns = {{"kernel"},
+                            {"launches", Unit::kCount},
+                            {"warps", Unit::kCount},
+                            {"lanes"},
+                            {"active", Unit::kShare},
+                            {"partial", Unit::kShare},
+                            {"groups", Unit::kCount},
+                            {"idle_groups", Unit::kCount},
+                            {"median", Unit::kCount},
+                            {"most", Unit::kCount},
+                            {"imbalance"}},
+                .rows = {}};
+    std::vector<const std::pair<const std::string, Kernel>*> order;
+    for (const auto& line : kernels_) order.push_back(&line);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto* line) { return line->second.counts.warps; });
+    for (const auto* line : order) {
+      const auto& [name, kernel] = *line;
+      const ActivityCounts& counts = kernel.counts;
+      const bool any = counts.warps > 0;
+      const bool even = kernel.uneven > 0;  // known
+      table.rows.push_back({name, count_cell(kernel.launches), count_cell(counts.warps),
+                            any ? Cell(ratio(counts.lanes, counts.warps)) : Cell(),
+                            any ? Cell(ratio(counts.lanes, counts.existing)) : Cell(),
+                            any ? Cell(ratio(counts.partial, counts.warps)) : Cell(),
+                            even ? count_cell(kernel.worst.groups) : Cell(),
+                            even ? count_cell(kernel.worst.groups - kernel.worst.working) : Cell(),
+                            even ? count_cell(kernel.worst.median) : Cell(),
+                            even ? count_cell(kernel.worst.most) : Cell(),
+                            even ? Cell(kernel.uneven) : Cell()});
+    }
+    return table;
+  }
+
+  static Table places(const std::vector<const Site*>& sites) {
+    Table table{.id = "sites",
+                .title = "Places of kernels, those first where most lanes stay out",
+                .columns = {{"kernel"},
+                            {"site"},
+                            {"space"},
+                            {"access"},
+                            {"warps", Unit::kCount},
+                            {"lanes"},
+                            {"active", Unit::kShare},
+                            {"partial", Unit::kCount},
+                            {"to_8", Unit::kCount},
+                            {"to_16", Unit::kCount},
+                            {"to_24", Unit::kCount},
+                            {"to_32", Unit::kCount}},
+                .rows = {}};
+    for (const Site* site : sites) {
+      const auto& [key, counts] = *site;
+      table.rows.push_back({key.kernel, key.site, std::string(space_name(key.space)),
+                            std::string(access_name(key.access)), count_cell(counts.warps),
+                            ratio(counts.lanes, counts.warps), ratio(counts.lanes, counts.existing),
+                            count_cell(counts.partial), count_cell(counts.quarters[0]),
+                            count_cell(counts.quarters[1]), count_cell(counts.quarters[2]),
+                            count_cell(counts.quarters[3])});
+    }
+    return table;
+  }
+
+  static void add_divergent(Report& report, const std::vector<const Site*>& sites,
+                            std::uint64_t warps) {
+    std::size_t found = 0;
+    for (const Site* site : sites) {
+      const auto& [key, counts] = *site;
+      const double active = ratio(counts.lanes, counts.existing);
+      const double share = ratio(counts.warps, warps);
+      if (active >= kFewLanes || share < kWorthNoting || found++ >= kMostFindings) continue;
+      report.parts.emplace_back(Finding{
+          .id = "few-lanes",
+          .level = Finding::Level::kWarning,
+          .text =
+              fmt::format("{} at {}: {:.1f} of {:.1f} lanes take part", key.kernel, key.site,
+                          ratio(counts.lanes, counts.warps), ratio(counts.existing, counts.warps)),
+          .share = share,
+          .of = "accesses of warps",
+          .evidence = {{"warps", count_cell(counts.warps), Unit::kCount},
+                       {"partial", count_cell(counts.partial), Unit::kCount}},
+          .advice = fmt::format("let whole warps take the same branch, or give idle lanes work: up "
+                                "to {:.1f} times fewer accesses of warps",
+                                ratio(counts.existing, counts.lanes))});
+    }
+  }
+
+  void add_uneven(Report& report) const {
+    std::size_t found = 0;
+    for (const auto& [name, kernel] : kernels_) {
+      if (kernel.uneven < kUneven || kernel.worst.groups < kFewGroups) continue;
+      if (found++ >= kMostFindings) break;
+      report.parts.emplace_back(Finding{
+          .id = "uneven-groups",
+          .level = Finding::Level::kWarning,
+          .text = fmt::format("{}: group {} accesses memory {:.1f} times as often as groups do on "
+                              "average",
+                              name, kernel.worst.heaviest, kernel.uneven),
+          .of = {},
+          .evidence = {{"most", count_cell(kernel.worst.most), Unit::kCount},
+                       {"median", count_cell(kernel.worst.median), Unit::kCount},
+                       {"groups", count_cell(kernel.worst.groups), Unit::kCount}},
+          .advice = "split what the busiest groups do, or let groups take work from a queue"});
+    }
+  }
+
+  DeviceResults results_{device::DivergencePatch::kFormat, "divergence"};
+  std::map<std::string, Kernel> kernels_;
+  std::map<SiteKey, ActivityCounts> sites_;
+};
+
+Result<std::unique_ptr<Tool>> make(const Options&) { return std::make_unique<DivergenceTool>(); }
+
+}  // namespace
+
+constinit const ToolEntry kDivergence = {
+    .name = "divergence",
+    .help =
+        "how many lanes of warps take part at each place of kernels that accesses memory, and "
+        "how evenly groups are loaded",
+    .needs = kDeviceResultKinds,
+    .options = {},
+    .make = make,
+    .patch = "divergence"};
+
+}  // namespace pasta::tools

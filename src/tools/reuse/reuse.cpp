@@ -1,0 +1,370 @@
+#include "tools/reuse/reuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/reuse.h"
+#include "device/warp.h"
+#include "stats/interval_set.h"
+#include "tools/common/device_results.h"
+#include "tools/common/saturate.h"
+
+namespace pasta::tools {
+namespace {
+
+using device::FingerprintRow;
+using device::kSectorBytes;
+using device::RunRow;
+using device::SetRow;
+using stats::IntervalSet;
+
+// Of the launches of one iteration: beyond it, what iterations touch is unknown.
+constexpr std::size_t kMostPieces = std::size_t{1} << 20;
+constexpr double kStreaming = 1.25;  // sectors for each different one
+
+using ObjectKey = std::pair<std::uint32_t, std::uint64_t>;  // process, number
+using Sets = std::map<ObjectKey, IntervalSet>;
+
+std::int64_t length(const Sets& sets) {
+  std::int64_t sum = 0;
+  for (const auto& [key, set] : sets) sum = add_saturated(sum, set.length());
+  return sum;
+}
+std::int64_t shared_length(const Sets& a, const Sets& b) {
+  std::int64_t sum = 0;
+  for (const auto& [key, set] : a) {
+    const auto other = b.find(key);
+    if (other != b.end()) sum = add_saturated(sum, intersection_length(set, other->second));
+  }
+  return sum;
+}
+void unite_into(Sets& all, const Sets& more) {
+  for (const auto& [key, set] : more) {
+    IntervalSet& known = all[key];
+    known = unite(known, set);
+  }
+}
+std::size_t pieces(const Sets& sets) {
+  std::size_t sum = 0;
+  for (const auto& [key, set] : sets) sum += set.pieces();
+  return sum;
+}
+
+double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+struct Launch {
+  std::string kernel;
+  std::uint32_t process = 0;
+  std::uint64_t number = 0;
+  std::int64_t start_ns = 0;
+  std::uint64_t touched = 0;  // bytes of objects
+  std::uint64_t asked = 0, sectors = 0;
+  std::uint64_t of_objects = 0;  // of the sectors
+  FingerprintRow fingerprint;
+  Sets sets;
+  std::map<std::uint64_t, std::uint64_t> last_end;  // of the runs so far, by object
+};
+
+struct Kernel {
+  std::uint64_t launches = 0;
+  std::uint64_t most_touched = 0, touched = 0;
+  std::uint64_t asked = 0, sectors = 0;
+  std::uint64_t of_objects = 0;  // of the sectors
+  std::int64_t runs = 0;         // bytes of the sets of launches that have one before them
+  std::int64_t before = 0;       // of these, touched by that, too
+  FingerprintRow fingerprint;
+};
+struct Pair {
+  std::string from, to;
+  auto operator<=>(const Pair&) const = default;
+};
+struct Shared {
+  std::uint64_t launches = 0;
+  std::int64_t bytes = 0;
+};
+struct Iteration {
+  std::string name;
+  std::uint64_t launches = 0;
+  Cell touched, sets;  // unknown when there were too many pieces
+  std::uint64_t sectors = 0;
+};
+
+class ReuseTool : public Tool {
+ public:
+  Status consume(std::span<const Event> events, const Context& context) override {
+    for (const Event& event : events) {
+      if (event.kind == Kind::kScope &&
+          event.detail == static_cast<std::uint16_t>(ScopeDomain::kIteration)) {
+        end_iteration(event, context.dictionary());
+      }
+      if (const auto launch = results_.take(event, context)) take(*launch);
+    }
+    return {};
+  }
+
+  Result<Report> finish(const Context&) override {
+    for (auto& [process, open] : open_) end_launch(open);
+    Report report{.tool = "reuse", .title = "Working sets and reuse", .parts = {}};
+    add_findings(report);
+    results_.add_findings(report);
+    report.parts.emplace_back(kernels());
+    report.parts.emplace_back(pairs());
+    report.parts.emplace_back(iterations());
+    return report;
+  }
+
+ private:
+  // What a process is at.
+  struct Open {
+    Launch launch;  // whose parts are coming in
+    bool any = false;
+    Launch before;
+    bool any_before = false;
+    std::vector<Launch> pending;  // since the end of the last iteration
+    std::size_t pieces = 0;       // of these
+    bool too_many = false;
+  };
+
+  void take(const LaunchResult& result) {
+    Open& open = open_[result.process.value];
+    if (result.first) {
+      end_launch(open);
+      open.any = true;
+      open.launch.kernel = result.kernel;
+      open.launch.process = result.process.value;
+      open.launch.number = result.launch;
+      open.launch.start_ns = result.start_ns;
+    }
+    Launch& launch = open.launch;
+    for (const device::ResultTable& table : result.result.tables) {
+      if (table.id == device::TableId::kSets) {
+        for (const SetRow& row : device::rows_of<SetRow>(table)) {
+          launch.touched += row.counts.touched;
+          launch.asked += row.counts.asked_bytes;
+          launch.sectors += row.counts.sectors;
+          if (row.object != device::kUnknownObject) launch.of_objects += row.counts.sectors;
+          most_granule_ = std::max(most_granule_, row.run_granule);
+        }
+      } else if (table.id == device::TableId::kRuns) {
+        for (const RunRow& row : device::rows_of<RunRow>(table)) add_run(launch, row);
+      } else if (table.id == device::TableId::kFingerprints) {
+        for (const FingerprintRow& row : device::rows_of<FingerprintRow>(table)) {
+          device::add_row(launch.fingerprint, row);
+        }
+      }
+    }
+  }
+
+  static void add_run(Launch& launch, const RunRow& row) {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (row.begin >= row.end || row.end > kMost) return;
+    IntervalSet& set = launch.sets[{launch.process, row.object}];
+    // Runs come in ascending order; of a damaged result, in any.
+    const auto last = launch.last_end.find(row.object);
+    if (last == launch.last_end.end() || row.end >= last->second) {
+      set.add(static_cast<std::int64_t>(row.begin), static_cast<std::int64_t>(row.end));
+      launch.last_end[row.object] = row.end;
+    } else {
+      IntervalSet run;
+      run.add(static_cast<std::int64_t>(row.begin), static_cast<std::int64_t>(row.end));
+      set = unite(set, run);
+    }
+  }
+
+  void end_launch(Open& open) {
+    if (!open.any) return;
+    Launch& launch = open.launch;
+    Kernel& kernel = kernels_[launch.kernel];
+    ++kernel.launches;
+    kernel.touched += launch.touched;
+    kernel.most_touched = std::max(kernel.most_touched, launch.touched);
+    kernel.asked += launch.asked;
+    kernel.sectors += launch.sectors;
+    kernel.of_objects += launch.of_objects;
+    device::add_row(kernel.fingerprint, launch.fingerprint);
+    // Of what was not analysed nothing is known.
+    if (open.any_before && open.before.number + 1 == launch.number) {
+      const std::int64_t bytes = shared_length(open.before.sets, launch.sets);
+      kernel.runs = add_saturated(kernel.runs, length(launch.sets));
+      kernel.before = add_saturated(kernel.before, bytes);
+      Shared& shared = pairs_[{open.before.kernel, launch.kernel}];
+      ++shared.launches;
+      shared.bytes = add_saturated(shared.bytes, bytes);
+    }
+    open.pieces += pieces(launch.sets);
+    open.too_many = open.too_many || open.pieces > kMostPieces;
+    if (open.too_many) open.pending.clear();
+    open.before = launch;
+    open.any_before = true;
+    if (!open.too_many) open.pending.push_back(std::move(launch));
+    open.launch = {};
+    open.any = false;
+  }
+
+  // Launches of its process that began in it.
+  void end_iteration(const Event& mark, const Dictionary& dictionary) {
+    const std::uint32_t process = dictionary.lane(mark.lane).process.value;
+    Open& open = open_[process];
+    end_launch(open);
+    Iteration iteration{.name = std::string(dictionary.text(mark.name)),
+                        .launches = 0,
+                        .touched = {},
+                        .sets = {},
+                        .sectors = 0};
+    Sets all;
+    std::int64_t sum = 0;
+    for (const Launch& launch : open.pending) {
+      if (!mark.untimed() && launch.start_ns < mark.start_ns) continue;
+      ++iteration.launches;
+      iteration.sectors += launch.sectors;
+      sum = add_saturated(sum, length(launch.sets));
+      unite_into(all, launch.sets);
+    }
+    if (!open.too_many) {
+      iteration.touched = length(all);
+      iteration.sets = sum;
+    }
+    if (iteration.launches > 0 || open.too_many) iterations_.push_back(std::move(iteration));
+    open.pending.clear();
+    open.pieces = 0;
+    open.too_many = false;
+  }
+
+  // Sectors that groups accessed for each different one of theirs.
+  static double repeats(const FingerprintRow& row) {
+    return ratio(static_cast<double>(row.sectors), static_cast<double>(row.distinct));
+  }
+  static std::string behaviour(const Kernel& kernel) {
+    if (kernel.fingerprint.distinct == 0) return "unknown";
+    if (repeats(kernel.fingerprint) >= kStreaming) return "reuse in groups";
+    const double moved = static_cast<double>(kernel.of_objects) * kSectorBytes;
+    return ratio(moved, static_cast<double>(kernel.touched)) >= kStreaming ? "reuse across groups"
+                                                                           : "streaming";
+  }
+
+  [[nodiscard]] Table kernels() const {
+    Table table{.id = "kernels",
+                .title = "Kernels, those with the largest working set first",
+                .columns = {{"kernel"},
+                            {"launches", Unit::kCount},
+                            {"working_set", Unit::kBytes},
+                            {"asked", Unit::kBytes},
+                            {"moved", Unit::kBytes},
+                            {"moved_per_touched"},
+                            {"group_repeats"},
+                            {"behaviour"},
+                            {"from_before", Unit::kShare}},
+                .rows = {}};
+    std::vector<const std::pair<const std::string, Kernel>*> order;
+    for (const auto& line : kernels_) order.push_back(&line);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto* line) { return line->second.most_touched; });
+    for (const auto* line : order) {
+      const auto& [name, kernel] = *line;
+      const double moved = static_cast<double>(kernel.of_objects) * kSectorBytes;
+      const bool told = kernel.fingerprint.distinct > 0;
+      table.rows.push_back(
+          {name, count_cell(kernel.launches), count_cell(kernel.most_touched),
+           count_cell(kernel.asked), moved_cell(kernel.sectors),
+           kernel.touched > 0 ? Cell(ratio(moved, static_cast<double>(kernel.touched))) : Cell(),
+           told ? Cell(repeats(kernel.fingerprint)) : Cell(), behaviour(kernel),
+           kernel.runs > 0
+               ? Cell(ratio(static_cast<double>(kernel.before), static_cast<double>(kernel.runs)))
+               : Cell()});
+    }
+    return table;
+  }
+
+  [[nodiscard]] Table pairs() const {
+    Table table{
+        .id = "pairs",
+        .title = "What a launch touches that the launch before it touched, too",
+        .columns = {{"before"}, {"kernel"}, {"launches", Unit::kCount}, {"shared", Unit::kBytes}},
+        .rows = {}};
+    std::vector<const std::pair<const Pair, Shared>*> order;
+    for (const auto& line : pairs_) order.push_back(&line);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto* line) { return line->second.bytes; });
+    for (const auto* line : order) {
+      table.rows.push_back({line->first.from, line->first.to, count_cell(line->second.launches),
+                            line->second.bytes});
+    }
+    return table;
+  }
+
+  [[nodiscard]] Table iterations() const {
+    Table table{.id = "iterations",
+                .title = "Iterations",
+                .columns = {{"iteration"},
+                            {"launches", Unit::kCount},
+                            {"working_set", Unit::kBytes},
+                            {"sum_of_launches", Unit::kBytes},
+                            {"moved", Unit::kBytes}},
+                .rows = {}};
+    for (const Iteration& iteration : iterations_) {
+      table.rows.push_back({iteration.name, count_cell(iteration.launches), iteration.touched,
+                            iteration.sets, moved_cell(iteration.sectors)});
+    }
+    return table;
+  }
+
+  void add_findings(Report& report) const {
+    if (most_granule_ > kSectorBytes) {
+      report.parts.emplace_back(Finding{
+          .id = "touched-in-pieces",
+          .level = Finding::Level::kInfo,
+          .text = "what was touched of some objects is known in pieces, and may be less than is "
+                  "shown",
+          .of = {},
+          .evidence = {{"piece", count_cell(most_granule_), Unit::kBytes}},
+          .advice = {}});
+    }
+    std::uint64_t full = 0, groups = 0;
+    for (const auto& [name, kernel] : kernels_) {
+      full += kernel.fingerprint.full;
+      groups += kernel.fingerprint.groups;
+    }
+    if (full > 0) {
+      report.parts.emplace_back(
+          Finding{.id = "fingerprints-full",
+                  .level = Finding::Level::kInfo,
+                  .text = "some groups touch more than their fingerprint tells apart: they may "
+                          "repeat less than is shown",
+                  .share = ratio(static_cast<double>(full), static_cast<double>(groups)),
+                  .of = "groups with a fingerprint",
+                  .evidence = {{"groups", count_cell(full), Unit::kCount}},
+                  .advice = {}});
+    }
+  }
+
+  DeviceResults results_{device::ReusePatch::kFormat, "reuse"};
+  std::map<std::uint32_t, Open> open_;  // by process
+  std::map<std::string, Kernel> kernels_;
+  std::map<Pair, Shared> pairs_;
+  std::vector<Iteration> iterations_;
+  std::uint64_t most_granule_ = 0;
+};
+
+Result<std::unique_ptr<Tool>> make(const Options&) { return std::make_unique<ReuseTool>(); }
+
+}  // namespace
+
+constinit const ToolEntry kReuse = {
+    .name = "reuse",
+    .help =
+        "how much memory kernels and iterations touch, whether they come back to it, and what "
+        "kernels find of those before them",
+    .needs = kDeviceResultKinds,
+    .options = {},
+    .make = make,
+    .also = kObjectNameKinds,
+    .patch = "reuse"};
+
+}  // namespace pasta::tools

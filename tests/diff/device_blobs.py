@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Results of patches as the hexadecimal text that traces of cases hold: what src/device/result.h stores.
+
+`device_blobs.py` prints the blobs of the cases of access, hotpages, reuse and divergence.
+"""
+import struct
+
+UNKNOWN, SHARED, SEVERAL, OTHERS = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1
+OBJECTS, ACCESSES, SITES, BLOCKS, SETS, RUNS, FINGERPRINTS, ACTIVITY, BALANCE = range(1, 10)
+SKIPPED, UNSEEN = 11, 16
+GLOBAL_SPACE, SHARED_SPACE = 0, 1
+READ, WRITE, ATOMIC = 0, 1, 2
+
+
+def table(kind, rows, names=None):
+    out = struct.pack("<4I", kind, len(rows[0]), len(rows), 0 if names is None else 1)
+    for row in rows:
+        out += struct.pack(f"<{len(row)}Q", *(value % 2**64 for value in row))
+    if names is not None:
+        out += b"".join(struct.pack("<I", len(name.encode())) for name in names) + "".join(names).encode()
+    return out
+
+
+def result(*tables, grid=(1, 1, 1), block=(64, 1, 1), barriers=0, dropped=0):
+    return struct.pack("<8I2Q", len(tables), *grid, *block, 0, barriers, dropped) + b"".join(tables)
+
+
+def access():
+    """Columns of a matrix are read, a word at a time: 32 sectors where 4 would do. The bins of a histogram are one."""
+    # object, granule: reads, writes, atomics, warps, asked, used, sectors, touched, passes, without conflicts
+    accesses = [(1, 2, 64, 0, 0, 2, 256, 256, 64, 2048, 0, 0), (UNKNOWN, 1, 0, 32, 0, 1, 128, 128, 4, 0, 0, 0),
+                (SHARED, 1, 64, 64, 0, 4, 512, 0, 0, 0, 34, 4), (2, 1, 0, 0, 64, 2, 256, 8, 2, 4, 0, 0)]
+    # site, space, access, width, object: warps, lanes, asked, used, sectors, needed, misaligned, single, broadcast,
+    # unit, strided, pieces, gather, passes, without conflicts, crowds; least and most step, degree, crowd
+    sites = [(0, GLOBAL_SPACE, READ, 4, 1, 2, 64, 256, 256, 64, 8, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 2048, 2048, 0, 0),
+             (1, GLOBAL_SPACE, WRITE, 4, UNKNOWN, 1, 32, 128, 128, 4, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+             (2, SHARED_SPACE, WRITE, 4, SHARED, 2, 64, 256, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 2, 0, 0, 0, 1, 0),
+             (3, SHARED_SPACE, READ, 4, SHARED, 2, 64, 256, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 32, 2, 0, 128, 128, 16, 0),
+             (4, GLOBAL_SPACE, ATOMIC, 4, 2, 2, 64, 256, 8, 2, 2, 0, 0, 2, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 32)]
+    names = ["a.cu:3 LDG", "a.cu:4 STG", "a.cu:5 STS", "", "a.cu:9 RED"]
+    whole = result(table(OBJECTS, [(1, 0x10000, 16 << 20), (2, 0x2000000, 64)], ["in", "bins"]),
+                   table(ACCESSES, accesses), table(SITES, sites, names), dropped=5)
+    tma = result(table(UNSEEN, [(2, 0, 1)]))
+    return whole, whole[:-30], tma, result()
+
+
+def hotpages():
+    # object, address, block, blocks: reads, writes, atomics, sectors
+    names = ["weights", "state"]
+    objects = table(OBJECTS, [(1, 0x200000, 6 << 20), (2, 0x900000, 64 << 10)], names)
+    first = result(objects, table(BLOCKS, [(1, 0x200000, 1 << 20, 4, 1024, 0, 0, 128),
+                                           (1, 0x600000, 1 << 20, 1, 64, 0, 0, 8),
+                                           (2, 0x900000, 1 << 20, 1, 0, 512, 0, 64)]))
+    second = result(objects, table(BLOCKS, [(1, 0x600000, 1 << 20, 2, 64, 0, 0, 8), (UNKNOWN, 0, 0, 0, 0, 0, 7, 1),
+                                            (2, 0x900000, 1 << 20, 1, 0, 512, 0, 64)]))
+    return first, second
+
+
+def reuse():
+    objects = table(OBJECTS, [(1, 0x10000, 8192), (2, 0x20000, 8192)], ["a", ""])
+    # object, granule, granule of runs: asked, sectors, touched | object, begin, end | groups, sectors, distinct, full
+    first = result(objects, table(SETS, [(1, 32, 32, 4096, 128, 4096), (2, 32, 32, 1024, 32, 1024)]),
+                   table(RUNS, [(1, 0, 4096), (2, 0, 512), (2, 1024, 1536)]),
+                   table(FINGERPRINTS, [(4, 160, 160, 0)]))
+    second = result(objects, table(SETS, [(2, 32, 64, 8192, 256, 2048), (UNKNOWN, 1, 1, 4, 1, 0)]),
+                    table(RUNS, [(2, 256, 2304)]), table(FINGERPRINTS, [(4, 256, 64, 1)]))
+    return first, second
+
+
+def divergence():
+    # site, space, access: warps, lanes, existing, partial, up to 8, 16, 24, 32
+    activity = [(0, GLOBAL_SPACE, READ, 100, 3200, 3200, 0, 0, 0, 0, 100),
+                (1, GLOBAL_SPACE, WRITE, 50, 400, 1600, 50, 50, 0, 0, 0),
+                (OTHERS, GLOBAL_SPACE, READ, 1, 32, 32, 0, 0, 0, 0, 1)]
+    # groups, working, total, median, most, heaviest
+    return (result(table(ACTIVITY, activity, ["a.cu:3 LDG", "", ""]), table(BALANCE, [(16, 15, 151, 6, 60, 9)])),
+            result(table(ACTIVITY, activity[:1], ["a.cu:3 LDG"]), table(BALANCE, [(16, 16, 160, 10, 10, 0)])))
+
+
+if __name__ == "__main__":
+    for case in (access, hotpages, reuse, divergence):
+        for number, blob in enumerate(case(), 1):
+            print(case.__name__, f"B{number}", blob.hex())
