@@ -42,6 +42,7 @@ typename Patch::Settings settings() {
   if constexpr (requires { chosen.copies; }) chosen.copies = 8;
   if constexpr (requires { chosen.sites; }) chosen.sites = 256;
   if constexpr (requires { chosen.marks.together; }) chosen.marks.together = std::uint64_t{4} << 20;
+  if constexpr (requires { chosen.most_blocks; }) chosen.most_blocks = std::uint64_t{4} << 10;
   return chosen;
 }
 
