@@ -135,8 +135,16 @@ Found check_rocm() {
   std::string machine =
       found.empty() ? "no GPU in the driver's topology" : fmt::format("{}", fmt::join(found, ", "));
   if (const std::string rocm = rocm_version(); !rocm.empty()) machine += "; ROCm " + rocm;
-  if (::access(kDriver, R_OK | W_OK) != 0) {
-    return {State::kMissing, fmt::format("{}; {} is not yours to use", machine, kDriver),
+  // Both are the group's: the driver's device, and one for each GPU.
+  std::string refused = ::access(kDriver, R_OK | W_OK) != 0 ? kDriver : "";
+  for (const auto& node : fs::directory_iterator("/dev/dri", error)) {
+    const bool renders = node.path().filename().string().rfind("renderD", 0) == 0;
+    if (refused.empty() && renders && ::access(node.path().c_str(), R_OK | W_OK) != 0) {
+      refused = node.path().string();
+    }
+  }
+  if (!refused.empty()) {
+    return {State::kMissing, fmt::format("{}; {} is not yours to use", machine, refused),
             "join its group, mostly render: sudo usermod -aG render,video $USER, and log in again"};
   }
   sdk.detail = fmt::format("{}; {}", machine, sdk.detail);
