@@ -300,7 +300,10 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.duration = *duration;
   PASTA_TRY(keep_of(settings.keep, plan));
   PASTA_TRY(device::LaunchPolicy::parse(settings.launches));
-  plan.variables.emplace_back(device::kLaunchesVariable, settings.launches);
+  // The program finds no more than it must.
+  if (settings.launches != "all") {
+    plan.variables.emplace_back(device::kLaunchesVariable, settings.launches);
+  }
   PASTA_TRY(check_expression("include", settings.include));
   PASTA_TRY(check_expression("exclude", settings.exclude));
   return plan;

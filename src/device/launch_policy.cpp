@@ -1,9 +1,12 @@
 #include "device/launch_policy.h"
 
+#include <cxxabi.h>
 #include <regex.h>
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 
 namespace pasta::device {
@@ -30,6 +33,9 @@ struct LaunchPolicy::Expression {
   Expression& operator=(const Expression&) = delete;
   ~Expression() {
     if (compiled) regfree(&regex);
+  }
+  [[nodiscard]] bool finds(const char* text) const {
+    return regexec(&regex, text, 0, nullptr, 0) == 0;
   }
   regex_t regex{};
   bool compiled = false;
@@ -69,6 +75,18 @@ Result<LaunchPolicy> LaunchPolicy::parse(std::string_view text) {
   return policy;
 }
 
+bool LaunchPolicy::matches(const std::string& kernel) {
+  const auto [known, is_new] = matched_.try_emplace(kernel, false);
+  if (is_new) {
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> readable(
+        abi::__cxa_demangle(kernel.c_str(), nullptr, nullptr, &status), &std::free);
+    known->second =
+        expression_->finds(kernel.c_str()) || (status == 0 && expression_->finds(readable.get()));
+  }
+  return known->second;
+}
+
 bool LaunchPolicy::take(std::string_view kernel, const std::uint32_t (&grid)[3],
                         const std::uint32_t (&block)[3], std::uint64_t iteration) {
   if (iteration != iteration_) position_ = 0;
@@ -80,7 +98,7 @@ bool LaunchPolicy::take(std::string_view kernel, const std::uint32_t (&grid)[3],
     case Sort::kIterations:
       return takes_iteration(iteration);
     case Sort::kName:
-      return regexec(&expression_->regex, std::string(kernel).c_str(), 0, nullptr, 0) == 0;
+      return matches(std::string(kernel));
     case Sort::kFirst:
       break;
   }

@@ -17,7 +17,8 @@ inline constexpr const char* kLaunchesVariable = "PASTA_LAUNCHES";
 //   all
 //   first:K            the first K of each kernel, shape and position in the iteration
 //   iterations:1/N     those of whole iterations, one in N, from the first
-//   REGEX              those of kernels whose name matches this extended regular expression
+//   REGEX              those of kernels whose name matches this extended regular expression, as the
+//                      compiler made it or as people read it
 class LaunchPolicy {
  public:
   enum class Sort : std::uint8_t { kAll, kFirst, kIterations, kName };
@@ -43,12 +44,14 @@ class LaunchPolicy {
 
  private:
   struct Expression;
+  bool matches(const std::string& kernel);
 
   Sort sort_ = Sort::kAll;
   std::uint64_t number_ = 0;
   std::shared_ptr<const Expression> expression_;  // shared only because a policy can be copied
   std::uint64_t iteration_ = 0, position_ = 0;    // of the last launch
   std::unordered_map<std::string, std::uint64_t> seen_;
+  std::unordered_map<std::string, bool> matched_;  // by name
 };
 
 }  // namespace pasta::device

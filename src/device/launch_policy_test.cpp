@@ -55,6 +55,8 @@ TEST(LaunchPolicy, Names) {
   EXPECT_TRUE(names.take("gemm_128", kGrid, kBlock, 0));
   EXPECT_TRUE(names.take("my_softmax", kGrid, kBlock, 0));
   EXPECT_FALSE(names.take("my_gemm", kGrid, kBlock, 0));
+  EXPECT_TRUE(policy("^gemm\\(int\\)").take("_Z4gemmi", kGrid, kBlock, 0));
+  EXPECT_TRUE(policy("^_Z4gemm").take("_Z4gemmi", kGrid, kBlock, 0));
   EXPECT_TRUE(names.takes_iteration(1));
 }
 

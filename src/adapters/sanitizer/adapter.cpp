@@ -33,8 +33,8 @@
 #include "adapters/sanitizer/objects.h"
 #include "adapters/sanitizer/opcodes.h"
 #include "adapters/sanitizer/patches.h"
-#include "adapters/sanitizer/policy.h"
 #include "adapters/sanitizer/pool.h"
+#include "device/launch_policy.h"
 #include "pasta/quality.h"
 #include "trace/device_result.h"
 #include "trace/spool.h"
@@ -144,7 +144,7 @@ struct State {
 
   std::mutex mutex;  // of all below; no function of the vendor is called while it is held
   std::condition_variable wake, room;
-  Policy policy;
+  device::LaunchPolicy policy;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::map<Handle, Module> modules;
@@ -433,10 +433,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     const auto module = s.modules.find(data.module);
     taken = patch != nullptr && context->usable && !context->lost && module != s.modules.end() &&
             module->second.patched && s.collector->is_collecting() &&
-            s.policy.takes(name,
-                           {{data.grid[0], data.grid[1], data.grid[2]},
-                            {data.block[0], data.block[1], data.block[2]}},
-                           s.collector->iterations());
+            s.policy.take(name, data.grid, data.block, s.collector->iterations());
     if (taken) {
       const auto kernel = module->second.unseen.find(std::string_view(name));
       if (kernel != module->second.unseen.end()) unseen = kernel->second;
@@ -893,7 +890,7 @@ Status start() {
   if (const std::string path = variable("PASTA_SANITIZER_LOG", ""); !path.empty()) {
     s.log = std::fopen(path.c_str(), "ae");
   }
-  auto policy = Policy::parse(variable("PASTA_LAUNCHES", "all"));
+  auto policy = device::LaunchPolicy::parse(variable(device::kLaunchesVariable, "all"));
   if (!policy) return tl::unexpected(std::move(policy).error());
   s.policy = std::move(*policy);
   const std::string names = variable("PASTA_PATCHES", "access");
