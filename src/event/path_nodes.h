@@ -1,5 +1,5 @@
-// Which ranges are nodes of call paths (docs/correlation.md). Needs no libstdc++: this header is for
-// the collector too.
+// Which ranges are nodes of call paths (docs/correlation.md). Needs no libstdc++: this header is
+// for the collector too.
 #pragma once
 
 #include <string_view>

@@ -35,10 +35,10 @@ __device__ unsigned item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 extern "C" {
 
-#define COPY(name, type)                                             \
-  __global__ void name(const type* in, type* out) {                  \
-    const unsigned i = item();                                       \
-    out[i] = in[i];                                                  \
+#define COPY(name, type)                            \
+  __global__ void name(const type* in, type* out) { \
+    const unsigned i = item();                      \
+    out[i] = in[i];                                 \
   }
 COPY(copy1, unsigned char)
 COPY(copy2, unsigned short)
@@ -67,18 +67,18 @@ __global__ void transpose_plain(const float* in, float* out) {
     out[x * 64 + y] = in[y * 64 + x];
   }
 }
-#define TRANSPOSE(name, pitch)                                                        \
-  __global__ void name(const float* in, float* out) {                                 \
-    __shared__ volatile float tile[32][pitch];                                        \
-    const int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;   \
-    for (int j = 0; j < 32; j += 8) {                                                 \
-      tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * 64 + x];                      \
-    }                                                                                 \
-    __syncthreads();                                                                  \
+#define TRANSPOSE(name, pitch)                                                            \
+  __global__ void name(const float* in, float* out) {                                     \
+    __shared__ volatile float tile[32][pitch];                                            \
+    const int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;       \
+    for (int j = 0; j < 32; j += 8) {                                                     \
+      tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * 64 + x];                          \
+    }                                                                                     \
+    __syncthreads();                                                                      \
     const int to_x = blockIdx.y * 32 + threadIdx.x, to_y = blockIdx.x * 32 + threadIdx.y; \
-    for (int j = 0; j < 32; j += 8) {                                                 \
-      out[(to_y + j) * 64 + to_x] = tile[threadIdx.x][threadIdx.y + j];               \
-    }                                                                                 \
+    for (int j = 0; j < 32; j += 8) {                                                     \
+      out[(to_y + j) * 64 + to_x] = tile[threadIdx.x][threadIdx.y + j];                   \
+    }                                                                                     \
   }
 TRANSPOSE(transpose_tile, 32)
 TRANSPOSE(transpose_padded, 33)
@@ -144,8 +144,8 @@ __global__ void bulk(const char* in, char* out) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;" ::"r"(barrier_at)
                : "memory");
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];" ::"r"(
-          tile_at),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, [%2];" ::
+          "r"(tile_at),
       "l"(in), "r"(barrier_at)
       : "memory");
   asm volatile(

@@ -424,7 +424,8 @@ int external(int count) {
   if (library == nullptr) return 7;
   using Push = int (*)(int, unsigned long long);
   using Pop = int (*)(int, unsigned long long*);
-  const auto push = reinterpret_cast<Push>(dlsym(library, "cuptiActivityPushExternalCorrelationId"));
+  const auto push =
+      reinterpret_cast<Push>(dlsym(library, "cuptiActivityPushExternalCorrelationId"));
   const auto pop = reinterpret_cast<Pop>(dlsym(library, "cuptiActivityPopExternalCorrelationId"));
   if (push == nullptr || pop == nullptr) return 7;
   constexpr int kCustom0 = 3;
