@@ -26,7 +26,7 @@ void Scopes::resolve(std::span<Event* const> calls) const {
   std::vector<Event*> sorted(calls.begin(), calls.end());
   std::sort(sorted.begin(), sorted.end(), [](const Event* a, const Event* b) {
     return a->lane.value != b->lane.value ? a->lane.value < b->lane.value
-                                          : a->start_ns < b->start_ns;
+                                          : middle_ns(*a) < middle_ns(*b);
   });
   std::vector<Range> ranges, around;
   std::size_t next = 0;
@@ -49,10 +49,11 @@ void Scopes::resolve(std::span<Event* const> calls) const {
         return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
       });
     }
-    for (; next < ranges.size() && ranges[next].start_ns <= call->start_ns; ++next) {
+    const std::int64_t at = middle_ns(*call);
+    for (; next < ranges.size() && ranges[next].start_ns <= at; ++next) {
       around.push_back(ranges[next]);
     }
-    while (!around.empty() && around.back().end_ns <= call->start_ns) around.pop_back();
+    while (!around.empty() && around.back().end_ns <= at) around.pop_back();
     call->scope = around.empty() ? FrameId{} : around.back().inside;
   }
 }

@@ -25,13 +25,13 @@ class ScopesTest : public testing::Test {
     return inside;
   }
 
-  FrameId scope_at(std::int64_t start_ns, LaneId lane) {
+  FrameId scope_at(std::int64_t start_ns, LaneId lane, std::int64_t lasts_ns = 1) {
     Event call{};
     call.kind = Kind::kApi;
     call.lane = lane;
     call.scope = {trace::spool::kScopeByTime};
     call.start_ns = start_ns;
-    call.end_ns = start_ns + 1;
+    call.end_ns = start_ns + lasts_ns;
     EXPECT_TRUE(Scopes::is_by_time(call));
     const std::array<Event*, 1> calls = {&call};
     scopes_.resolve(calls);
@@ -60,6 +60,15 @@ TEST_F(ScopesTest, TheInnermostRangeThatIsOpen) {
   EXPECT_EQ(scope_at(40), outer);
   EXPECT_EQ(scope_at(100), FrameId{});
   EXPECT_EQ(scope_at(15, other_), FrameId{});
+}
+
+TEST_F(ScopesTest, ClocksThatAreNotTheSame) {
+  const FrameId forward = range("forward", 1000, 2000);
+  const FrameId backward = range("backward", 2100, 3000);
+  EXPECT_EQ(scope_at(900, lane_, 600), forward) << "began before the range that it is in";
+  EXPECT_EQ(scope_at(1500, lane_, 700), forward) << "ended after it";
+  EXPECT_EQ(scope_at(1900, lane_, 1000), backward) << "before the range before had ended";
+  EXPECT_EQ(scope_at(2900, lane_, 600), FrameId{}) << "came after the last";
 }
 
 TEST_F(ScopesTest, RangesThatAreStillOpen) {

@@ -152,12 +152,14 @@ class Run final : public Adapter {
     return {};
   }
 
-  // Gives the calls that wait for one their scope, as far as they began before this time: what
-  // their threads had open then has been read.
+  // Gives the calls that wait for one their scope, as far as their middles are before this
+  // time: what their threads had open then has been read.
   void resolve_scopes(std::int64_t before_ns) {
     std::vector<Event*> calls;
     for (Event& event : waiting_) {
-      if (Scopes::is_by_time(event) && event.start_ns < before_ns) calls.push_back(&event);
+      if (Scopes::is_by_time(event) && Scopes::middle_ns(event) < before_ns) {
+        calls.push_back(&event);
+      }
     }
     if (!calls.empty()) {
       scopes_->forget_open();
