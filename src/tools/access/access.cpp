@@ -44,11 +44,6 @@ struct ObjectSum {
   Cell bytes;
   bool exact = true;
 };
-struct SiteKey {
-  std::string kernel, site;
-  std::uint64_t number, space, access;
-  auto operator<=>(const SiteKey&) const = default;
-};
 struct Site {
   SiteSum sum;
   std::string object;

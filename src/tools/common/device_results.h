@@ -1,6 +1,7 @@
 // What patches made of launches, for the tools that read it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -77,6 +78,13 @@ class DeviceResults {
   std::map<std::uint32_t, std::uint64_t> last_launch_;                // by process
   std::uint64_t launches_ = 0, skipped_ = 0, unreadable_ = 0, dropped_ = 0;
   std::map<std::string, Unseen> unseen_;  // by kernel
+};
+
+// A place of a kernel that accesses memory, told apart by all of these.
+struct SiteKey {
+  std::string kernel, site;
+  std::uint64_t number, space, access;
+  auto operator<=>(const SiteKey&) const = default;
 };
 
 // For cells of tables.

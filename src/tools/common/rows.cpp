@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace pasta::tools {
 namespace {
@@ -36,6 +37,15 @@ std::string queue_label(const Dictionary& dictionary, LaneId queue) {
   if (lane.name) return std::string(dictionary.text(lane.name));
   if (lane.native_text) return std::string(dictionary.text(lane.native_text));
   return fmt::format("stream {}", lane.native_id);
+}
+
+Finding info(std::string id, std::string text) {
+  return {.id = std::move(id),
+          .level = Finding::Level::kInfo,
+          .text = std::move(text),
+          .of = {},
+          .evidence = {},
+          .advice = {}};
 }
 
 }  // namespace pasta::tools

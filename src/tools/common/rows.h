@@ -1,4 +1,4 @@
-// How rows of tables are named and ordered, the same in every tool.
+// How rows of tables are named and ordered, and what is said beside them, the same in every tool.
 #pragma once
 
 #include <span>
@@ -7,6 +7,7 @@
 
 #include "base/natural_order.h"
 #include "pasta/dictionary.h"
+#include "pasta/report.h"
 
 namespace pasta::tools {
 
@@ -20,5 +21,8 @@ std::vector<std::string> process_labels(const Dictionary& dictionary,
 
 // How a queue is called: its name, else "stream 7".
 std::string queue_label(const Dictionary& dictionary, LaneId queue);
+
+// What is only to be known, without evidence or advice.
+Finding info(std::string id, std::string text);
 
 }  // namespace pasta::tools

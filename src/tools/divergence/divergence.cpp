@@ -29,11 +29,6 @@ double ratio(std::uint64_t a, std::uint64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
 
-struct SiteKey {
-  std::string kernel, site;
-  std::uint64_t number, space, access;
-  auto operator<=>(const SiteKey&) const = default;
-};
 struct Kernel {
   std::uint64_t launches = 0;
   ActivityCounts counts;

@@ -11,6 +11,7 @@
 #include "tools/common/demangle.h"
 #include "tools/common/kernel_class.h"
 #include "tools/common/memo.h"
+#include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/common/user_frame.h"
 #include "tools/kernels/join.h"
@@ -118,15 +119,6 @@ class Kernels : public Tool {
   }
 
  private:
-  static Finding info(std::string_view id, std::string text) {
-    return {.id = std::string(id),
-            .level = Finding::Level::kInfo,
-            .text = std::move(text),
-            .of = {},
-            .evidence = {},
-            .advice = {}};
-  }
-
   static double share(std::int64_t part, std::int64_t whole) {
     return static_cast<double>(part) / static_cast<double>(whole);
   }

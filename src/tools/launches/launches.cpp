@@ -146,15 +146,6 @@ class Launches : public Tool {
     Queue* queue;
   };
 
-  static Finding info(std::string id, std::string text) {
-    return {.id = std::move(id),
-            .level = Finding::Level::kInfo,
-            .text = std::move(text),
-            .of = {},
-            .evidence = {},
-            .advice = {}};
-  }
-
   std::size_t api_of(StringId name, const Dictionary& dictionary) {
     return api_index_.get(name, [&] {
       Api& api = apis_.emplace_back();

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "tools/common/demangle.h"
+#include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/layers/module_tree.h"
 
@@ -97,23 +98,23 @@ class Layers : public Tool {
     Report report{.tool = "layers", .title = "Layers", .parts = {}};
     for (const auto& [key, value] : dictionary.facts()) {
       if (!key.starts_with("process ") || !key.ends_with(" torch")) continue;
-      report.parts.emplace_back(note("watched", fmt::format("{}: {}", key, value)));
+      report.parts.emplace_back(info("watched", fmt::format("{}: {}", key, value)));
     }
     if (tree_.count() == 1) {
       report.parts.emplace_back(
-          note("no-modules",
+          info("no-modules",
                fmt::format("no range in this trace is a module; other ranges make the "
                            "tree by scopes={}",
                            settings_.domain == ScopeDomain::kModule ? "annotation" : "module")));
     } else if (!any_work_) {
-      report.parts.emplace_back(note("no-device-work",
+      report.parts.emplace_back(info("no-device-work",
                                      "no device work is in the trace: times are of "
                                      "the host"));
     }
     const std::vector<std::uint32_t> shown = rows();
     if (!settings_.find.empty() && shown.empty() && tree_.count() > 1) {
       report.parts.emplace_back(
-          note("not-found", fmt::format("no module has the parts \"{}\"", settings_.find)));
+          info("not-found", fmt::format("no module has the parts \"{}\"", settings_.find)));
     }
     report.parts.emplace_back(table(shown, dictionary));
     if (!settings_.find.empty()) {
@@ -130,15 +131,6 @@ class Layers : public Tool {
   }
 
  private:
-  static Finding note(std::string_view id, std::string text) {
-    return {.id = std::string(id),
-            .level = Finding::Level::kInfo,
-            .text = std::move(text),
-            .of = {},
-            .evidence = {},
-            .advice = {}};
-  }
-
   void take_range(const Event& event, const Dictionary& dictionary) {
     if (static_cast<ScopeDomain>(event.detail) != settings_.domain ||
         (event.flags & (kAnnotation | kInstant)) != 0) {

@@ -164,15 +164,6 @@ Table graphs_table() {
           .rows = {}};
 }
 
-Finding info(std::string id, std::string text) {
-  return {.id = std::move(id),
-          .level = Finding::Level::kInfo,
-          .text = std::move(text),
-          .of = {},
-          .evidence = {},
-          .advice = {}};
-}
-
 constexpr std::string_view kNoWork = "no device work with times in this trace";
 constexpr std::string_view kTreeTitle = "Levels of repetition";
 constexpr std::string_view kRowsLeftOut = "rows-left-out";
