@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "base/iteration_name.h"
 #include "event/path_nodes.h"
@@ -678,6 +679,20 @@ inline void copy_event(Event& to, const Event& from) {
   }
 }
 
+inline void copy_range(OpenRange& to, const OpenRange& from) {
+  copy_field(to.start_ns, from.start_ns);
+  copy_field(to.token, from.token);
+  copy_field(to.sequence, from.sequence);
+  copy_field(to.name, from.name);
+  copy_field(to.scope, from.scope);
+  copy_field(to.frame, from.frame);
+  copy_field(to.arguments, from.arguments);
+  copy_field(to.stack, from.stack);
+  copy_field(to.domain, from.domain);
+  copy_field(to.captures, from.captures);
+  copy_field(to.silent, from.silent);
+}
+
 template <class Cell>
 bool add_cell(SpoolThread& thread, const Cell& cell) {
   static_assert(sizeof(Cell) == kCellBytes);
@@ -747,12 +762,11 @@ std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint3
   return define(thread, thread.known_frames, key, cell, thread.frames);
 }
 
-// What is to be kept of what the program has said: where the user wants no data of the program, of
+// What is to be kept of what the program has said where the user wants no data of the program: of
 // names that it gives only a hash. Numbers behind them go too, as "#0", so that it stays one path.
 class Discreet {
  public:
   explicit Discreet(const Said& said) : said_(said) {
-    if (g_run.page->hides == 0 || said.domain != ScopeDomain::kAnnotation) return;
     const bool numbered = event::is_numbered(said.name);
     std::string_view name = said.name;
     if (numbered) name = name.substr(0, name.rfind('#'));
@@ -773,6 +787,12 @@ class Discreet {
   Said said_;
   char text_[32];
 };
+
+// What is to be kept of `told`, which may be in `memory`.
+inline const Said& keepable(const Said& told, std::optional<Discreet>& memory) {
+  if (g_run.page->hides == 0 || told.domain != ScopeDomain::kAnnotation) return told;
+  return memory.emplace(told).said();
+}
 
 SharedPath opened_path(SharedPath around, std::string_view name, ScopeDomain domain) {
   if (!event::is_path_node(domain, name)) return around;
@@ -821,12 +841,35 @@ std::uint32_t frame_of(SpoolThread& thread, SharedPath path) {
 
 // After the ranges from `from` on have changed.
 void show_open(SpoolThread& thread, std::uint32_t from) {
-  for (std::uint32_t i = from; i < thread.open_count; ++i) thread.page->open[i] = thread.open[i];
+  for (std::uint32_t i = from; i < thread.open_count; ++i) {
+    copy_range(thread.page->open[i], thread.open[i]);
+  }
   thread.page->open_count.store(thread.open_count, std::memory_order_release);
   thread.scope = 0;
   for (std::uint32_t i = thread.open_count; i > 0 && thread.scope == 0; --i) {
     thread.scope = thread.open[i - 1].frame;
   }
+}
+
+// By words, the last of which may share bytes with the one before: names are short.
+template <class Word>
+void copy_words(char* to, const char* from, std::size_t size) {
+  const std::size_t last = size - sizeof(Word);
+  for (std::size_t i = 0; i < last; i += sizeof(Word)) std::memcpy(to + i, from + i, sizeof(Word));
+  std::memcpy(to + last, from + last, sizeof(Word));
+}
+
+// Cut where it does not fit.
+void keep_name(char (&to)[64], std::string_view name) {
+  const std::size_t size = name.size() < sizeof to ? name.size() : sizeof to - 1;
+  if (size >= 8) {
+    copy_words<std::uint64_t>(to, name.data(), size);
+  } else if (size >= 4) {
+    copy_words<std::uint32_t>(to, name.data(), size);
+  } else if (size > 0) {
+    copy_words<unsigned char>(to, name.data(), size);
+  }
+  to[size] = '\0';
 }
 
 void skip(SpoolThread& thread, std::uint32_t stack) {
@@ -1653,8 +1696,8 @@ void SpoolPush::fact(std::string_view key, std::string_view value) noexcept {
 }
 
 std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
-  const Discreet discreet(told);
-  const Said& said = discreet.said();
+  std::optional<Discreet> discreet;
+  const Said& said = keepable(told, discreet);
   SpoolThread& thread = *thread_;
   // Not that of another thread's range, whatever the program mixes up.
   const std::uint64_t token =
@@ -1669,8 +1712,7 @@ std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
     return token | kDeep;
   }
   const std::uint32_t at = thread.open_count;
-  OpenRange& range = thread.open[at];
-  range = {};
+  OpenRange range{};
   range.token = token;
   range.stack = stack;
   range.domain = static_cast<std::uint16_t>(said.domain);
@@ -1712,9 +1754,7 @@ std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
     if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
     range.sequence = said.sequence;
     if (meaning == kCaptures) begin_capture();
-    const std::size_t kept = said.name.size() < 63 ? said.name.size() : 63;
-    if (kept > 0) std::memcpy(thread.open_names[at], said.name.data(), kept);
-    thread.open_names[at][kept] = '\0';
+    keep_name(thread.open_names[at], said.name);
     // What finds no room here is counted here, whatever room there is at its end.
     if (range.name == 0 || range.frame == 0) {
       range.silent = 1;
@@ -1723,8 +1763,11 @@ std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
     }
   }
   range.start_ns = now();
+  copy_range(thread.open[at], range);
+  copy_range(thread.page->open[at], range);
   ++thread.open_count;
-  show_open(thread, at);
+  thread.page->open_count.store(thread.open_count, std::memory_order_release);
+  if (range.frame != 0) thread.scope = range.frame;
   return token;
 }
 
@@ -1780,8 +1823,8 @@ void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
 }
 
 std::uint64_t SpoolPush::start(const Said& told, std::string_view lane) noexcept {
-  const Discreet discreet(told);
-  const Said& said = discreet.said();
+  std::optional<Discreet> discreet;
+  const Said& said = keepable(told, discreet);
   const std::uint8_t meaning = begin_range(told);
   if (!is_captured() && meaning != kCaptures) return 0;
   std::uint32_t number = 0;
@@ -1852,8 +1895,8 @@ void SpoolPush::finish(std::uint64_t range) noexcept {
 }
 
 void SpoolPush::mark(const Said& told) noexcept {
-  const Discreet discreet(told);
-  const Said& said = discreet.said();
+  std::optional<Discreet> discreet;
+  const Said& said = keepable(told, discreet);
   Event event{};
   event.kind = Kind::kScope;
   event.flags = kInstant;
