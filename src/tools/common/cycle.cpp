@@ -647,22 +647,22 @@ int weigh(Symbols symbols, const Parts& parts, const Evidence& evidence) {
   points += parts.period >= 200 ? 1 : 0;
   points += parts.whole >= 100 ? 1 : 0;
   points += parts.whole >= 200 ? 1 : 0;
-  std::size_t head = 0, tail = 0, strange = 0;
-  for (std::size_t at = 0; at < parts.starts.front(); ++at, ++head) {
-    strange += parts.vocabulary.contains(symbols[at]) ? 0 : 1;
-  }
-  for (std::size_t at = parts.ends.back(); at < symbols.size(); ++at, ++tail) {
-    strange += parts.vocabulary.contains(symbols[at]) ? 0 : 1;
-  }
-  if (!parts.alike.back()) {
-    for (std::size_t at = parts.starts.back(); at < parts.ends.back(); ++at, ++tail) {
-      strange += parts.vocabulary.contains(symbols[at]) ? 0 : 1;
+  struct Side {
+    std::size_t launches = 0, strange = 0;
+  } head, tail;
+  const auto add = [&](Side& side, std::size_t from, std::size_t to) {
+    for (std::size_t at = from; at < to; ++at, ++side.launches) {
+      side.strange += parts.vocabulary.contains(symbols[at]) ? 0 : 1;
     }
-  }
+  };
+  add(head, 0, parts.starts.front());
+  if (!parts.alike.back()) add(tail, parts.starts.back(), parts.ends.back());
+  add(tail, parts.ends.back(), symbols.size());
+  const std::size_t beside = head.launches + tail.launches, strange = head.strange + tail.strange;
   // Layers stand between the beginning and the end of their model; a loop that was watched for a
-  // while begins and ends in itself.
-  if (strange * 10 <= head + tail) ++points;
-  if (head > 0 && tail > 0 && strange * 4 > head + tail) --points;
+  // while begins and ends in itself, and one that a program ends with has only what set it up.
+  if (strange * 10 <= beside) ++points;
+  if (head.strange > 0 && tail.strange > 0 && strange * 4 > beside) --points;
   return points;
 }
 
