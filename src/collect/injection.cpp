@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "adapters/cupti/adapter.h"
 #include "adapters/cupti/api.h"
@@ -12,6 +14,12 @@
 #include "adapters/torch/torch.h"
 #include "trace/spool_writer.h"
 
+extern "C" {
+int cuptiActivityRegisterCallbacks(void* request, void* complete);
+int cuptiSubscribe(void* subscriber, void* callback, void* user);
+int cuptiSubscribe_v2(void* subscriber, void* callback, void* user, void* parameters);
+}
+
 namespace cupti = pasta::adapters::cupti;
 namespace rocprofiler = pasta::adapters::rocprofiler;
 
@@ -19,11 +27,69 @@ namespace {
 
 constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
 
-template <class Function, class... Arguments>
-int take(const char* name, Arguments... arguments) {
+// What a profiler begins with, of whatever arguments: none has more.
+using Begin = int(void*, void*, void*, void*);
+constexpr const char* kBegins[] = {"cuptiSubscribe", "cuptiSubscribe_v2",
+                                   "cuptiActivityRegisterCallbacks"};
+
+// The driver serves the first CUPTI of a process and no other, even when that has ended. So who has
+// found another, as Triton brings its own, gets the functions of the one that we use.
+int begin(const char* name, Begin* theirs, void* a, void* b, void* c, void* d) {
   cupti::hand_over();
-  const auto theirs = reinterpret_cast<Function*>(cupti::find_function(name));
-  return theirs == nullptr ? kNotInitialized : theirs(arguments...);
+  if (void* used = cupti::used_function(name); used != nullptr) {
+    theirs = reinterpret_cast<Begin*>(used);
+  }
+  return theirs == nullptr ? kNotInitialized : theirs(a, b, c, d);
+}
+// Of a program that is linked to it.
+int begin_linked(const char* name, void* a, void* b, void* c, void* d) {
+  return begin(name, reinterpret_cast<Begin*>(cupti::find_function(name)), a, b, c, d);
+}
+
+// Who has asked a library for a function to begin with gets one of these: whether we use a CUPTI is
+// known only when it is called.
+constexpr std::size_t kMostFound = 12;
+struct Found {
+  std::atomic<Begin*> theirs;
+  std::atomic<const char*> name;
+};
+constinit Found g_found[kMostFound] = {};
+template <std::size_t i>
+int begin_found(void* a, void* b, void* c, void* d) {
+  return begin(g_found[i].name.load(std::memory_order_acquire),
+               g_found[i].theirs.load(std::memory_order_acquire), a, b, c, d);
+}
+template <std::size_t... i>
+Begin* in_front_of(Begin* theirs, const char* name, std::index_sequence<i...>) {
+  static constexpr Begin* kInFront[] = {begin_found<i>...};
+  for (std::size_t at = 0; at < kMostFound; ++at) {
+    Begin* there = nullptr;
+    if (!g_found[at].theirs.compare_exchange_strong(there, theirs) && there != theirs) continue;
+    g_found[at].name.store(name, std::memory_order_release);
+    return kInFront[at];
+  }
+  cupti::hand_over();
+  return theirs;
+}
+
+// A function of a CUPTI that the program has found by itself, or what it gets in its place; none:
+// what the system says.
+void* in_place_of(void* library, const char* name) {
+  if (library == RTLD_DEFAULT || library == RTLD_NEXT) return nullptr;
+  for (const char* begins : kBegins) {
+    if (std::strcmp(name, begins) != 0) continue;
+    void* found = cupti::system_dlsym()(library, name);
+    // In the scope of the whole program, ours are the first.
+    for (const auto ours :
+         {reinterpret_cast<void*>(cuptiSubscribe), reinterpret_cast<void*>(cuptiSubscribe_v2),
+          reinterpret_cast<void*>(cuptiActivityRegisterCallbacks)}) {
+      if (found == ours) return ours;
+    }
+    if (found == nullptr) return nullptr;
+    return reinterpret_cast<void*>(in_front_of(reinterpret_cast<Begin*>(found), begins,
+                                               std::make_index_sequence<kMostFound>()));
+  }
+  return cupti::used_function(name);
 }
 
 using OpenLibrary = void*(const char*, int);
@@ -56,26 +122,24 @@ __attribute__((visibility("default"))) int InitializeInjection() {
 
 // CUPTI tells one profiler in a process what happened. We are loaded before it, so a program whose
 // own profiler begins to ask calls these.
-__attribute__((visibility("default"))) int cuptiActivityRegisterCallbacks(
-    cupti::Api::Request request, cupti::Api::Complete complete) {
-  return take<int(cupti::Api::Request, cupti::Api::Complete)>("cuptiActivityRegisterCallbacks",
-                                                              request, complete);
+__attribute__((visibility("default"))) int cuptiActivityRegisterCallbacks(void* request,
+                                                                          void* complete) {
+  return begin_linked("cuptiActivityRegisterCallbacks", request, complete, nullptr, nullptr);
 }
-__attribute__((visibility("default"))) int cuptiSubscribe(cupti::Api::Subscriber* subscriber,
-                                                          cupti::Api::Callback callback,
+__attribute__((visibility("default"))) int cuptiSubscribe(void* subscriber, void* callback,
                                                           void* user) {
-  return take<int(cupti::Api::Subscriber*, cupti::Api::Callback, void*)>(
-      "cuptiSubscribe", subscriber, callback, user);
+  return begin_linked("cuptiSubscribe", subscriber, callback, user, nullptr);
+}
+__attribute__((visibility("default"))) int cuptiSubscribe_v2(void* subscriber, void* callback,
+                                                             void* user, void* parameters) {
+  return begin_linked("cuptiSubscribe_v2", subscriber, callback, user, parameters);
 }
 
-// A profiler that loads CUPTI by itself, as Triton's Proton does, gets the same ones. All else is
-// the system's: called as the last thing, so that it sees who asks, which RTLD_NEXT depends on.
+// A profiler that loads CUPTI by itself. All else is the system's: called as the last thing, so
+// that it sees who asks, which RTLD_NEXT depends on.
 __attribute__((visibility("default"))) void* dlsym(void* library, const char* name) noexcept {
   if (std::strncmp(name, "cupti", 5) == 0) {
-    if (std::strcmp(name, "cuptiSubscribe") == 0) return reinterpret_cast<void*>(cuptiSubscribe);
-    if (std::strcmp(name, "cuptiActivityRegisterCallbacks") == 0) {
-      return reinterpret_cast<void*>(cuptiActivityRegisterCallbacks);
-    }
+    if (void* found = in_place_of(library, name); found != nullptr) return found;
   }
   return cupti::system_dlsym()(library, name);
 }

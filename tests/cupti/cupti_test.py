@@ -161,6 +161,13 @@ class Cupti(unittest.TestCase):
         self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu"])
         self.assertTrue([line for line in lines if line.startswith("problem not_recorded") and "own profiler" in line])
 
+    def test_a_profiler_that_brings_its_own_cupti_takes_over(self):
+        other = self.folder / "libcupti.so"
+        shutil.copy(f"{CUPTI}/libcupti.so.13", other)
+        lines = self.run_watched("other", 0, FAKE_OTHER=str(other))
+        self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu"])
+        self.assertTrue([line for line in lines if line.startswith("problem not_recorded") and "own profiler" in line])
+
     def test_who_has_cupti_first_keeps_it(self):
         lines = self.run_watched("exit", 0, FAKE_TAKEN="1")
         self.assertEqual(self.names(lines, "kernel"), [])

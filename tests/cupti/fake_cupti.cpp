@@ -14,6 +14,10 @@ namespace {
 
 using namespace pasta::adapters::cupti;
 
+// Of the program, which may have a second one of these. The driver serves the one that subscribed
+// first, and no other.
+extern "C" __attribute__((weak)) void* fake_driver_serves;
+
 Api::Request request_buffer = nullptr;
 Api::Complete complete_buffer = nullptr;
 bool enabled[64] = {};
@@ -23,6 +27,11 @@ std::size_t size = 0, used = 0;
 std::uint32_t correlation = 0;
 Api::Callback subscriber = nullptr;
 bool wanted_callbacks[4][512] = {};
+
+bool is_served() {
+  return &fake_driver_serves == nullptr || fake_driver_serves == nullptr ||
+         fake_driver_serves == &subscriber;
+}
 
 std::uint64_t now() {
   timespec at{};
@@ -119,6 +128,7 @@ EXPORT int cuptiActivityRegisterCallbacks(Api::Request request, Api::Complete co
   return 0;
 }
 EXPORT int cuptiActivityEnable(RecordKind kind) {
+  if (!is_served()) return 39;
   if (kind == RecordKind::kOverhead && std::getenv("FAKE_REFUSES") != nullptr) return 27;
   enabled[static_cast<int>(kind)] = true;
   return 0;
@@ -152,8 +162,9 @@ EXPORT int cuptiSetThreadIdType(int type) {
 }
 
 EXPORT int cuptiSubscribe(void** handle, Api::Callback function, void*) {
-  if (subscriber != nullptr || std::getenv("FAKE_TAKEN") != nullptr) return 39;
+  if (subscriber != nullptr || !is_served() || std::getenv("FAKE_TAKEN") != nullptr) return 39;
   subscriber = function;
+  if (&fake_driver_serves != nullptr) fake_driver_serves = &subscriber;
   *handle = &subscriber;
   return 0;
 }

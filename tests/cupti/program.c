@@ -1,5 +1,5 @@
 /* Loads what watches CUDA as the driver would, and launches kernels on a CUPTI without a GPU:
-   program LAST, which is profiler, loaded, exit, _exit, kill, or one of the others below. */
+   program LAST, which is profiler, loaded, other, exit, _exit, kill, or one of the others below. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,6 +21,10 @@ typedef void (*node_function)(uint64_t);
 typedef void (*copy_function)(uint64_t, uint64_t);
 typedef void (*number_function)(unsigned);
 typedef int (*subscribe_function)(void**, void*, void*);
+typedef int (*enable_function)(int);
+
+/* Which of the CUPTIs here the driver serves. */
+__attribute__((visibility("default"))) void* fake_driver_serves;
 
 static void* cupti;
 static launch_function launch;
@@ -72,14 +76,18 @@ static void run_steps(const char* how) {
   if (strcmp(how, "steps") == 0) pasta_step();
 }
 
-/* As a profiler does that loads CUPTI by itself. */
-static int profile(void) {
+/* As a profiler does that loads CUPTI by itself, or one of its own. */
+static int profile(void* library) {
   subscribe_function subscribe;
+  enable_function enable;
   register_function take;
   void* subscriber = NULL;
-  *(void**)&subscribe = find(cupti, "cuptiSubscribe");
-  if (subscribe(&subscriber, find(cupti, "cuptiGetVersion"), NULL) != 0) return 6;
-  *(void**)&take = find(cupti, "cuptiActivityRegisterCallbacks");
+  if (library == NULL) return 10;
+  *(void**)&subscribe = find(library, "cuptiSubscribe");
+  if (subscribe(&subscriber, find(library, "cuptiGetVersion"), NULL) != 0) return 6;
+  *(void**)&enable = find(library, "cuptiActivityEnable");
+  if (enable(3) != 0) return 7;
+  *(void**)&take = find(library, "cuptiActivityRegisterCallbacks");
   if (take(NULL, NULL) != 0) return 6;
   launch("after", thread);
   /* All else is looked up as ever, and for whoever asks. */
@@ -235,7 +243,8 @@ int main(int argc, char** argv) {
     if (take(NULL, NULL) != 0) return 6;
     launch("after", thread);
   }
-  if (strcmp(argv[1], "loaded") == 0) return profile();
+  if (strcmp(argv[1], "loaded") == 0) return profile(cupti);
+  if (strcmp(argv[1], "other") == 0) return profile(dlopen(getenv("FAKE_OTHER"), RTLD_NOW));
   if (strcmp(argv[1], "_exit") == 0) _exit(7);
   if (strcmp(argv[1], "kill") == 0) {
     number_function launch_unfinished;

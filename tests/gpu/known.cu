@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,16 +66,24 @@ __global__ void timed_spin(unsigned long long ns, unsigned long long* readings) 
   readings[2 * blockIdx.x] = begin;
   readings[2 * blockIdx.x + 1] = now;
 }
-// Answers the host `count` times with the GPU's own clock, as soon as it is asked.
-__global__ void answer(volatile unsigned* asked, volatile unsigned long long* answers, int count) {
-  for (int i = 1; i <= count; ++i) {
-    while (*asked != static_cast<unsigned>(i)) {
-    }
+// Reads the host's clock where the host writes it, and tells the GPU's own, `count` times; into
+// `ahead` goes by how much the host's is ahead at least: what has arrived had been written before.
+__global__ void compare_clocks(const volatile long long* host, volatile unsigned long long* told,
+                               volatile long long* ahead, int count) {
+  long long most = LLONG_MIN;
+  for (int i = 0; i < count;) {
+    const long long seen = *host;
+    if (seen == 0) continue;  // and so the GPU's clock is read when that has arrived
     unsigned long long now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    *answers = now;
-    __threadfence_system();
+    const long long distance = seen - static_cast<long long>(now);
+    most = distance > most ? distance : most;
+    *told = now;
+    ++i;
   }
+  *ahead = most;
+  __threadfence_system();
+  *told = ~0ull;
 }
 __global__ void trap() { asm volatile("trap;"); }
 __global__ void cooperative(int* count) {
@@ -120,6 +129,23 @@ int copies(int count) {
   return 0;
 }
 
+// From and to memory that moves by itself: pages of the host's when they are copied first, of the
+// device's when they are copied last.
+int managed(int count) {
+  constexpr std::size_t kBytes = 1 << 20;
+  void *shared, *device;
+  CHECK(cudaMallocManaged(&shared, kBytes));
+  CHECK(cudaMalloc(&device, kBytes));
+  std::memset(shared, 1, kBytes);
+  for (int i = 0; i < count; ++i) {
+    CHECK(cudaMemcpy(device, shared, kBytes, cudaMemcpyDefault));
+    CHECK(cudaMemcpy(shared, device, kBytes / 2, cudaMemcpyDefault));
+  }
+  CHECK(cudaFree(device));
+  CHECK(cudaFree(shared));
+  return 0;
+}
+
 // A kernel on one stream, an event, and a kernel on another that waits for it; then the host waits.
 int events(int count) {
   cudaStream_t first, second;
@@ -159,6 +185,29 @@ int graph(int count) {
   float value = 0;
   CHECK(cudaMemcpy(&value, values, sizeof value, cudaMemcpyDeviceToHost));
   return value == 3 ? 0 : 4;
+}
+
+// One kernel three times in a row, then its graph is given another's numbers, of the same shape but
+// for the grid; each is launched `count` times.
+int updated_graph(int count) {
+  cudaStream_t stream;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const auto captured = [&](unsigned blocks) {
+    cudaGraph_t graph;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < 3; ++i) spin<<<blocks, 1, 0, stream>>>(1000);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    return graph;
+  };
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphInstantiate(&exec, captured(1), 0));
+  for (int i = 0; i < count; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  cudaGraphExecUpdateResultInfo result;
+  CHECK(cudaGraphExecUpdate(exec, captured(2), &result));
+  for (int i = 0; i < count; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  return 0;
 }
 
 int threads(int count, int of_each) {
@@ -208,6 +257,25 @@ int reset(int of_each) {
   return 0;
 }
 
+// Contexts of the driver's, each destroyed when what was launched in it is done.
+int contexts(int of_each) {
+  CUresult (*create)(CUcontext*, unsigned, CUdevice) = nullptr;
+  CUresult (*destroy)(CUcontext) = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  CHECK(cudaGetDriverEntryPointByVersion("cuCtxCreate", reinterpret_cast<void**>(&create), 11000,
+                                         cudaEnableDefault, &found));
+  CHECK(cudaGetDriverEntryPointByVersion("cuCtxDestroy", reinterpret_cast<void**>(&destroy), 11000,
+                                         cudaEnableDefault, &found));
+  for (int k = 0; k < 3; ++k) {
+    CUcontext context;
+    if (create(&context, 0, 0) != CUDA_SUCCESS) return 6;
+    for (int i = 0; i < of_each; ++i) empty<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+    if (destroy(context) != CUDA_SUCCESS) return 6;
+  }
+  return 0;
+}
+
 // Two children, forked before CUDA begins, and the parent: each launches.
 int forking(int of_each) {
   std::vector<pid_t> children;
@@ -239,41 +307,44 @@ long long now_ns() {
   return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
 }
 
+// By how much CLOCK_MONOTONIC is ahead of the GPU's own clock. Neither way is supposed to be as
+// long as the other: a time of the host's that the GPU has seen had passed, and a time of the GPU's
+// that the host has seen, too. In between lies the truth.
 struct Clock {
-  long long offset_ns = 0;  // CLOCK_MONOTONIC - the GPU's own
-  long long round_ns = 0;   // of the quickest answer
+  long long least_ns = 0;
+  long long most_ns = 0;
 };
 
 Clock read_clock() {
-  constexpr int kCount = 200;
-  static unsigned* asked = nullptr;
-  static unsigned long long* answers = nullptr;
-  if (asked == nullptr) {
-    CHECK(cudaMallocHost(&asked, sizeof *asked));
-    CHECK(cudaMallocHost(&answers, sizeof *answers));
+  constexpr int kCount = 2000;
+  static long long* host = nullptr;  // host's clock, and the answer
+  static unsigned long long* told = nullptr;
+  if (host == nullptr) {
+    CHECK(cudaMallocHost(&host, 256));
+    CHECK(cudaMallocHost(&told, 256));
   }
-  volatile unsigned* ask = asked;
-  volatile unsigned long long* told = answers;
-  *ask = 0;
-  answer<<<1, 1>>>(asked, answers, kCount);
-  Clock best;
-  for (unsigned i = 1; i <= kCount; ++i) {
-    *told = 0;
-    const long long before = now_ns();
-    *ask = i;
-    while (*told == 0) {
-    }
-    const long long took = now_ns() - before;
-    if (i > 1 && took >= best.round_ns) continue;
-    best = {before + took / 2 - static_cast<long long>(*told), took};
+  volatile long long* clock = host;
+  volatile unsigned long long* answer = told;
+  *clock = 0;
+  *answer = 0;
+  compare_clocks<<<1, 1>>>(host, told, host + 16, kCount);
+  long long most_ns = LLONG_MAX;
+  for (unsigned long long last = 0;;) {
+    *clock = now_ns();
+    const unsigned long long seen = *answer;
+    if (seen == ~0ull) break;
+    if (seen == last) continue;
+    last = seen;
+    const long long distance = now_ns() - static_cast<long long>(seen);
+    most_ns = distance < most_ns ? distance : most_ns;
   }
   CHECK(cudaDeviceSynchronize());
-  return best;
+  return {clock[16], most_ns};
 }
 
 // Kernels of known length by the GPU's own clock: prints the first and the last reading of it, as
-// times of CLOCK_MONOTONIC, what CUDA's events say of the length, and how long the quickest
-// exchange took that the clocks were compared by, all in ns.
+// times of CLOCK_MONOTONIC, what CUDA's events say of the length, and how far apart the bounds are
+// between which that clock lies, all in ns.
 int timing(int count) {
   constexpr int kBlocks = 132;
   unsigned long long* readings;
@@ -299,10 +370,14 @@ int timing(int count) {
       begin = read[k] < begin ? read[k] : begin;
       end = read[k + 1] > end ? read[k + 1] : end;
     }
-    const long long offset_ns = first.offset_ns / 2 + second.offset_ns / 2;
+    // The clocks part by less than what is not known of either.
+    const long long offset_ns =
+        (first.least_ns + first.most_ns) / 4 + (second.least_ns + second.most_ns) / 4;
+    const long long first_ns = first.most_ns - first.least_ns;
+    const long long second_ns = second.most_ns - second.least_ns;
     std::printf("%lld %lld %.0f %lld\n", static_cast<long long>(begin) + offset_ns,
                 static_cast<long long>(end) + offset_ns, static_cast<double>(ms) * 1e6,
-                first.round_ns > second.round_ns ? first.round_ns : second.round_ns);
+                first_ns > second_ns ? first_ns : second_ns);
   }
   return 0;
 }
@@ -337,15 +412,52 @@ int ranges(int count) {
   return 0;
 }
 
-// `rounds` of 10,000 empty kernels: microseconds for a launch, by round, the warm-up left out.
+// Microseconds for a launch of 10,000 empty kernels.
+double launch_us() {
+  const double begin = seconds();
+  for (int i = 0; i < 10'000; ++i) empty<<<1, 32>>>();
+  CHECK(cudaDeviceSynchronize());
+  return (seconds() - begin) * 100;
+}
+
+// `rounds` of them, by round, the warm-up left out.
 int storm(int rounds) {
-  for (int k = 0; k <= rounds; ++k) {
-    const double begin = seconds();
-    for (int i = 0; i < 10'000; ++i) empty<<<1, 32>>>();
-    CHECK(cudaDeviceSynchronize());
-    if (k > 0) std::printf("%.4f\n", (seconds() - begin) * 100);
-  }
+  launch_us();
+  for (int k = 0; k < rounds; ++k) std::printf("%.4f\n", launch_us());
   std::fprintf(stderr, "end_ns %lld\n", now_ns());
+  return 0;
+}
+
+// The same in turns with whatever watches it off and on: both, by round.
+int storm_in_turns(int rounds) {
+  CHECK(cudaFree(nullptr));
+  const char* path = std::getenv("CUDA_INJECTION64_PATH");
+  void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  void (*floor)(int) = nullptr;
+  if (library != nullptr) {
+    floor = reinterpret_cast<void (*)(int)>(dlsym(library, "collect_nothing"));
+  }
+  const auto watch = [&](bool on) {
+    if (floor != nullptr) {
+      floor(on ? 1 : 0);
+    } else if (on) {
+      pasta_start();
+    } else {
+      pasta_stop();
+    }
+  };
+  launch_us();
+  for (int k = 0; k < rounds; ++k) {
+    double us[2];
+    // Each is first as often as the other.
+    for (const bool on : {k % 2 == 1, k % 2 == 0}) {
+      watch(on);
+      for (int i = 0; i < 100; ++i) empty<<<1, 32>>>();
+      CHECK(cudaDeviceSynchronize());
+      us[on ? 1 : 0] = launch_us();
+    }
+    std::printf("%.4f %.4f\n", us[0], us[1]);
+  }
   return 0;
 }
 
@@ -446,6 +558,9 @@ int main(int argc, char** argv) {
   const int first = number(argc, argv, 2, 100);
   if (mode == "launches") return launches(first, number(argc, argv, 3, 4));
   if (mode == "copies") return copies(first);
+  if (mode == "managed") return managed(first);
+  if (mode == "updated_graph") return updated_graph(first);
+  if (mode == "contexts") return contexts(first);
   if (mode == "events") return events(first);
   if (mode == "graph") return graph(first);
   if (mode == "threads") return threads(first, number(argc, argv, 3, 1000));
@@ -457,6 +572,7 @@ int main(int argc, char** argv) {
   if (mode == "driver") return driver(first);
   if (mode == "ranges") return ranges(first);
   if (mode == "storm") return storm(first);
+  if (mode == "storm_in_turns") return storm_in_turns(first);
   if (mode == "scoped_graph") return scoped_graph(first);
   if (mode == "profiler_api") return profiled(first, false);
   if (mode == "profiler_driver") return profiled(first, true);

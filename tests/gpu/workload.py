@@ -3,10 +3,15 @@
 
 Prints one JSON object a model: the times of its steps in ms, and under a profiler of PyTorch how many
 kernels it saw in these steps and how long they took. With --serve it makes all models, says that it is
-ready, and then does STEPS steps of a model for each line of its input that names one."""
+ready, and for each line of its input that names one does STEPS steps of it with what watches it off, and
+as many with it on, and that TURNS times: what is compared has the same memory, cores and minutes. With
+--memory SECONDS it does steps of a model for so long, and tells its resident memory, every half second."""
 import argparse
 import contextlib
+import ctypes
 import json
+import os
+import pathlib
 import sys
 import tempfile
 import time
@@ -101,6 +106,48 @@ def timed(step, steps):
     return {"begin_ns": begin_ns, "end_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC), "ms": times}
 
 
+@contextlib.contextmanager
+def started_proton():
+    import triton.profiler as proton
+    with tempfile.TemporaryDirectory() as folder:
+        session = proton.start(f"{folder}/proton", context="shadow")
+        yield
+        proton.finalize(session)
+
+
+@contextlib.contextmanager
+def started(start, stop):
+    start()
+    yield
+    stop()
+
+
+def switch_of(name):
+    """What gives a context in which the watching of this name is on; outside of it, it is off."""
+    if name == "proton":
+        return started_proton
+    if name in ("cuda", "full"):
+        return lambda: profiler_of(name)
+    if name == "floor":
+        floor = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).collect_nothing
+        floor(0)
+        return lambda: started(lambda: floor(1), lambda: floor(0))
+    if name in ("pasta", "pasta_nvtx"):
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+        import pastaprof
+        assert pastaprof.watched()
+        pastaprof.stop()
+        if name == "pasta":
+            return lambda: started(pastaprof.start, pastaprof.stop)
+
+        @contextlib.contextmanager
+        def both():
+            with started(pastaprof.start, pastaprof.stop), profiler_of("nvtx"):
+                yield
+        return both
+    return contextlib.nullcontext
+
+
 def serve(arguments):
     made = {}
     for name in arguments.models:
@@ -108,18 +155,38 @@ def serve(arguments):
         for _ in range(WARM_UP):
             made[name]()
         torch.cuda.empty_cache()  # for those that take turns with it
-    if arguments.profiler == "proton":
-        import triton.profiler as proton
-        proton.start("/tmp/proton", context="shadow")
+    switch = switch_of(arguments.switch)
     print(json.dumps({"ready": list(made)}), flush=True)
     for line in sys.stdin:
         step = made[line.strip()]
-        with profiler_of(arguments.profiler):
-            for _ in range(AGAIN):
-                step()
-            result = timed(step, arguments.steps)
+        parts = {"off": [], "on": []}
+        for turn in range(arguments.turns):
+            # Each is first as often as the other.
+            for part in ("off", "on") if turn % 2 == 0 else ("on", "off"):
+                with switch() if part == "on" else contextlib.nullcontext():
+                    for _ in range(AGAIN):
+                        step()
+                    parts[part].append(timed(step, arguments.steps))
         torch.cuda.empty_cache()
-        print(json.dumps({"model": line.strip(), **result}), flush=True)
+        print(json.dumps({"model": line.strip(), **parts}), flush=True)
+
+
+def resident_kib():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+
+def tell_memory(arguments):
+    step = make(arguments.models[0])
+    for _ in range(WARM_UP):
+        step()
+    begin, told, steps = time.monotonic(), [], 0
+    while time.monotonic() - begin < arguments.memory:
+        step()
+        steps += 1
+        if time.monotonic() - begin >= len(told) / 2:
+            told.append(resident_kib())
+    print(json.dumps({"model": arguments.models[0], "steps": steps, "resident_kib": told}), flush=True)
 
 
 def main():
@@ -128,10 +195,15 @@ def main():
     parser.add_argument("models", nargs="+", choices=MODELS)
     parser.add_argument("--profiler", choices=("cuda", "full", "nvtx", "proton"))
     parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--switch", choices=("none", "floor", "pasta", "pasta_nvtx", "cuda", "full", "proton"), default="none")
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--memory", type=float, metavar="SECONDS")
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = True
     if arguments.serve:
         return serve(arguments)
+    if arguments.memory:
+        return tell_memory(arguments)
     for name in arguments.models:
         step = make(name)
         for _ in range(WARM_UP):

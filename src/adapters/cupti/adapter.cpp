@@ -14,6 +14,7 @@
 
 #include "adapters/common/vendor_thread.h"
 #include "adapters/cupti/api.h"
+#include "adapters/cupti/calls.h"
 #include "adapters/cupti/decode.h"
 #include "trace/append_text.h"
 #include "trace/spool_writer.h"
@@ -54,40 +55,6 @@ constexpr const char* kKindNames[] = {"contexts",
                                       "whole graphs",
                                       "calls of the runtime",
                                       "calls of the driver"};
-
-// Calls that only ask for something and come in thousands: their records would cost more than all
-// others together.
-constexpr std::string_view kQueries[] = {"cudaGetDevice",
-                                         "cudaSetDevice",
-                                         "cudaGetLastError",
-                                         "cudaPeekAtLastError",
-                                         "cudaGetErrorString",
-                                         "cudaGetErrorName",
-                                         "cudaStreamIsCapturing",
-                                         "cudaStreamGetCaptureInfo",
-                                         "cudaThreadExchangeStreamCaptureMode",
-                                         "cudaStreamQuery",
-                                         "cudaEventQuery",
-                                         "cudaStreamGetPriority",
-                                         "cudaStreamGetFlags",
-                                         "cudaDeviceGetAttribute",
-                                         "cudaDeviceGetStreamPriorityRange",
-                                         "cudaGetDeviceProperties",
-                                         "cudaGetDeviceCount",
-                                         "cudaPointerGetAttributes",
-                                         "cudaFuncGetAttributes",
-                                         "cudaFuncSetAttribute",
-                                         "cudaOccupancy",
-                                         "cudaGetDriverEntryPoint",
-                                         "cudaDriverGetVersion",
-                                         "cudaRuntimeGetVersion",
-                                         "__cuda",
-                                         "cudaConfigureCall",
-                                         "cudaCreateChannelDesc",
-                                         "cudaGetSymbol",
-                                         "cudaGetFuncBySymbol"};
-// Of the driver only what starts work: programs that use it without the runtime.
-constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
 
 // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 constexpr Api::Result kTaken = 39;
@@ -198,6 +165,7 @@ struct State {
   Api api{};
   pid_t process = 0;
   std::atomic<bool> active = false;  // until CUPTI is another's
+  std::atomic<bool> used = false;    // and ever after
   pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> recording = false;
   struct Calls {
@@ -960,6 +928,7 @@ void start() noexcept {
     return;
   }
   if (g.subscriber != nullptr) enable_callbacks();
+  g.used.store(true, std::memory_order_release);
   g.active.store(true, std::memory_order_release);
   trace::on_collection_change(follow_collection);
   follow_collection();
@@ -984,6 +953,11 @@ void hand_over() noexcept {
   pthread_mutex_unlock(&g.switching);
   note(Reason::kNotRecorded,
        "CUDA from when the program's own profiler began: CUPTI serves only one");
+}
+
+void* used_function(const char* name) noexcept {
+  if (!g.used.load(std::memory_order_acquire) || g.process != getpid()) return nullptr;
+  return system_dlsym()(g.api.library, name);
 }
 
 void after_fork() noexcept {

@@ -23,6 +23,9 @@ void flush() noexcept;
 // Another profiler of this process wants CUPTI: everything up to now goes into the spool, and from
 // now on CUPTI is its alone.
 void hand_over() noexcept;
+// A function of the CUPTI that was taken in this process, also after it was handed over; none: none
+// was, or it has no such function.
+void* used_function(const char* name) noexcept;
 // In the child after fork(), where CUPTI is not.
 void after_fork() noexcept;
 

@@ -190,6 +190,7 @@ bool load_api(Api& api, char* where, std::size_t size) noexcept {
                          "neither near the program's CUDA libraries nor in a CUDA toolkit";
     return false;
   }
+  api.library = library;
   const char* missing = nullptr;
   const auto need = [&](const char* name, auto& to) {
     if (!find(library, name, to) && missing == nullptr) missing = name;

@@ -15,6 +15,7 @@ struct Api {
   using Complete = void (*)(void* context, std::uint32_t stream, std::uint8_t* buffer,
                             std::size_t size, std::size_t valid);
 
+  void* library;  // that they are of
   Result (*get_version)(std::uint32_t*);
   Result (*get_result_string)(Result, const char**);
   Result (*get_timestamp)(std::uint64_t*);

@@ -1,0 +1,43 @@
+// Which calls of CUDA are recorded: shared with the collector that does nothing, which PASTA's cost
+// is compared with (tests/gpu/collect_nothing.cpp).
+#pragma once
+
+#include <string_view>
+
+namespace pasta::adapters::cupti {
+
+// Calls that only ask for something and come in thousands: their records would cost more than all
+// others together.
+inline constexpr std::string_view kQueries[] = {"cudaGetDevice",
+                                                "cudaSetDevice",
+                                                "cudaGetLastError",
+                                                "cudaPeekAtLastError",
+                                                "cudaGetErrorString",
+                                                "cudaGetErrorName",
+                                                "cudaStreamIsCapturing",
+                                                "cudaStreamGetCaptureInfo",
+                                                "cudaThreadExchangeStreamCaptureMode",
+                                                "cudaStreamQuery",
+                                                "cudaEventQuery",
+                                                "cudaStreamGetPriority",
+                                                "cudaStreamGetFlags",
+                                                "cudaDeviceGetAttribute",
+                                                "cudaDeviceGetStreamPriorityRange",
+                                                "cudaGetDeviceProperties",
+                                                "cudaGetDeviceCount",
+                                                "cudaPointerGetAttributes",
+                                                "cudaFuncGetAttributes",
+                                                "cudaFuncSetAttribute",
+                                                "cudaOccupancy",
+                                                "cudaGetDriverEntryPoint",
+                                                "cudaDriverGetVersion",
+                                                "cudaRuntimeGetVersion",
+                                                "__cuda",
+                                                "cudaConfigureCall",
+                                                "cudaCreateChannelDesc",
+                                                "cudaGetSymbol",
+                                                "cudaGetFuncBySymbol"};
+// Of the driver only what starts work: programs that use it without the runtime.
+inline constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
+
+}  // namespace pasta::adapters::cupti
