@@ -106,6 +106,11 @@ enum pasta_sync_target {
   PASTA_SYNC_EVENT,
   PASTA_SYNC_STREAM_WAITS_EVENT
 };
+enum pasta_device_times {
+  PASTA_DEVICE_TIMES_UNKNOWN,
+  PASTA_DEVICE_TIMES_OTHER_RUN,
+  PASTA_DEVICE_TIMES_NOT_JOINED
+};
 
 /* One thing that happened, 64 bytes. Times are nanoseconds on the trace's own axis. Ids are indices
  * into the tables of pasta_lookup; 0 is none. Events come in order of end_ns, untimed ones first: a

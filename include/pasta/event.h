@@ -89,6 +89,12 @@ enum class CopyDirection : std::uint16_t {
   kMigration,  // of unified memory; src or dst says from where
 };
 enum class SyncTarget : std::uint16_t { kUnknown, kContext, kStream, kEvent, kStreamWaitsEvent };
+// Of what the times of a kDevice event are.
+enum class DeviceTimes : std::uint16_t {
+  kUnknown,    // of whoever wrote it down: they say nothing of the kernel
+  kOtherRun,   // of the same launch in a run of the program without patches
+  kNotJoined,  // of the launch before it: this one was not found in that run
+};
 
 // What each kind carries besides. 24 bytes each; unused bytes are zero.
 struct ApiData {

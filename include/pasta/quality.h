@@ -70,6 +70,7 @@ enum class Reason : std::uint16_t {
   // Watching.
   kLetGo,         // events that were older than what was to be kept
   kWorkUnderWay,  // device work that was launched and of which no end was seen
+  kNotJoined,     // launches that only one of two runs has, or both in a different order
   kCount,
 };
 

@@ -222,6 +222,15 @@ std::string Analysis::patches() const {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+std::string Analysis::without_patches() const {
+  std::vector<std::string_view> names;
+  for (const Chosen& chosen : tools_) {
+    const bool asked = chosen.usual == nullptr;
+    if (asked && chosen.entry->needs.has(Kind::kKernel)) names.push_back(chosen.entry->name);
+  }
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
 void Analysis::keep_telling(Document& document) const {
   bool devices = false, hosts = false;
   for (const auto& [kind, count] : document.trace.events) {

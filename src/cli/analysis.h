@@ -29,6 +29,8 @@ class Analysis {
   void add_to(Session& session, KindSet provided);
   // What runs beside kernels for the tools that were asked for: "access,reuse".
   [[nodiscard]] std::string patches() const;
+  // Of the tools that were asked for, those that need what no patch tells: "kernels and idle".
+  [[nodiscard]] std::string without_patches() const;
   // Takes the reports of usual tools away that have nothing to say of this trace.
   void keep_telling(Document& document) const;
 

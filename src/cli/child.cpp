@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -24,6 +25,17 @@ constexpr std::array kForwarded = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP,   SIGUSR1,
                                    SIGUSR2, SIGALRM, SIGCONT, SIGWINCH, SIGTSTP};
 
 bool g_pipe_ignored = false;
+
+// Those who are to end what they are sent to.
+constexpr std::array kEnding = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+
+void leave_streams(Child::Streams streams) {
+  if (streams == Child::Streams::kOurs) return;
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0) return;
+  dup2(nothing, STDOUT_FILENO);
+  if (streams == Child::Streams::kNone) dup2(nothing, STDIN_FILENO);
+}
 
 [[noreturn]] void become(char* const* words, const sigset_t& mask, int report) {
   if (g_pipe_ignored) std::signal(SIGPIPE, SIG_IGN);
@@ -54,7 +66,8 @@ void remember_signals() {
 }
 
 Result<Child> Child::start(const std::vector<std::string>& words,
-                           const std::vector<std::pair<std::string, std::string>>& environment) {
+                           const std::vector<std::pair<std::string, std::string>>& environment,
+                           Streams streams) {
   const auto refused = [&](int reason) {
     const bool missing = reason == ENOENT;
     return fail(missing ? ErrorCode::kNotFound : ErrorCode::kUnsupported,
@@ -76,6 +89,7 @@ Result<Child> Child::start(const std::vector<std::string>& words,
   if (id < 0) return refused(errno);
   if (id == 0) {
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    leave_streams(streams);
     become(pointers.data(), before, ends[1]);
   }
   close(ends[1]);
@@ -110,6 +124,7 @@ Child::Exit Child::wait(const std::function<void()>& meanwhile,
     while (read(signals_, &got, sizeof got) == sizeof got) {
       const int signal = static_cast<int>(got.ssi_signo);
       if (signal == SIGCHLD) continue;
+      if (std::ranges::find(kEnding, signal) != kEnding.end()) exit.interrupted = true;
       const bool of_terminal = got.ssi_code == SI_KERNEL;
       if (!of_terminal) kill(id_, signal);
       if (signal == SIGTSTP) {

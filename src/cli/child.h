@@ -18,12 +18,17 @@ class Child {
     int wait_status = 0;
     // Somebody at the terminal pressed Ctrl-C twice: the program is still running.
     bool left = false;
+    // Somebody wanted it to end, by a signal that came to this process, too.
+    bool interrupted = false;
   };
+  // What the program's standard input and output are.
+  enum class Streams : unsigned char { kOurs, kNoOutput, kNone };
 
   // `environment` is added to this process's. Errors: kNotFound and kUnsupported as shells tell
   // 127 and 126 apart; then no program has run.
   static Result<Child> start(const std::vector<std::string>& words,
-                             const std::vector<std::pair<std::string, std::string>>& environment);
+                             const std::vector<std::pair<std::string, std::string>>& environment,
+                             Streams streams = Streams::kOurs);
   [[nodiscard]] pid_t id() const { return id_; }
 
   // Until the program ends, `meanwhile` is called about 20 times a second. A signal that was sent

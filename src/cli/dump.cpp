@@ -7,7 +7,7 @@ namespace pasta::cli {
 namespace {
 
 Result<int> run(const Settings& settings) {
-  return record_all(settings, [&] {
+  return record_all(open_traces(settings), settings, [&] {
     return trace::make_text_writer(settings.output, {.overwrite = settings.force});
   });
 }

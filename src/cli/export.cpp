@@ -25,7 +25,7 @@ Result<std::unique_ptr<Recorder>> make_writer(const Settings& settings) {
 }
 
 Result<int> run(const Settings& settings) {
-  return record_all(settings, [&] { return make_writer(settings); });
+  return record_all(open_traces(settings), settings, [&] { return make_writer(settings); });
 }
 
 }  // namespace

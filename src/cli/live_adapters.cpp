@@ -111,7 +111,7 @@ Found oclgrind() {
     return {Found::State::kMissing, "pastaprof was built without the headers of Oclgrind",
             "run scripts/setup and build again"};
   }
-  return {.detail = "only by name (--adapter oclgrind): programs run in the simulator"};
+  return {.detail = "for tools such as access: programs run in the simulator then"};
 }
 
 Status add_oclgrind(WatchEnvironment& environment) {
@@ -162,15 +162,14 @@ Found sanitizer() {
     return {Found::State::kWarning, loaded.error().message,
             "install nvidia-cuda-sanitizer-api from PyPI, or a CUDA toolkit"};
   }
-  return {.detail = fmt::format("only by name (--adapter sanitizer), instead of cupti: {}",
-                                loaded->path)};
+  return {.detail = fmt::format("for tools such as access, instead of cupti: {}", loaded->path)};
 }
 
 Status add_sanitizer(const std::vector<std::string>& names, WatchEnvironment& environment) {
   if (std::find(names.begin(), names.end(), "cupti") != names.end()) {
     return fail(ErrorCode::kUsage,
                 "--adapter: cupti and sanitizer exclude each other in a process; run the program "
-                "twice, with one of them each time");
+                "twice (--passes 2)");
   }
   const Found found = sanitizer();
   if (found.state == Found::State::kMissing) {
@@ -197,9 +196,9 @@ constexpr std::array kLiveAdapters = {
     LiveAdapter{"torch", "operators, modules and lines of PyTorch", nullptr, false, torch},
     LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
     LiveAdapter{"oclgrind", "memory accesses of OpenCL kernels, in a simulator", nullptr, false,
-                oclgrind},
+                oclgrind, true},
     LiveAdapter{"sanitizer", "memory accesses of CUDA kernels, analysed on the GPU", nullptr, false,
-                sanitizer},
+                sanitizer, true},
 };
 
 // The value that `variable` is to have; none when it is taken.
@@ -232,9 +231,10 @@ std::optional<std::string> find_collector() {
   return std::nullopt;
 }
 
-Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
+Result<WatchEnvironment> watch_environment(const AdapterNames& adapters,
                                            const std::string& counters,
                                            const std::string& collector) {
+  const std::vector<std::string>& names = adapters.names;
   const bool all = names.empty() || (names.size() == 1 && names[0] == "auto");
   for (const std::string& name : names) {
     const auto known = live_adapter_names();
@@ -244,7 +244,8 @@ Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names
   }
   for (const auto& [name, entry, check] :
        {std::tuple("nvtx", kNvtxEntry, &nvtx), std::tuple("opencl", kOpenClEntry, &opencl)}) {
-    if (all || std::find(names.begin(), names.end(), name) == names.end()) continue;
+    if (all || !adapters.asked) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
     if (has_entry(collector, entry)) continue;
     const Found found = check();
     return fail(ErrorCode::kUnsupported,

@@ -1,8 +1,8 @@
 // The adapters that `run` can put into a program. All live in the collector, one library with an
 // entry point for each vendor's runtime; a variable of the environment makes that runtime load it.
-// But for Oclgrind's, which is a simulator: it is what the program runs under, so only when it is
-// asked for by name, and it needs the C++ runtime, so in a library of its own. So does Compute
-// Sanitizer's, which takes the place of CUPTI's, and makes kernels slower: by name, too.
+// But for those that put patches into kernels, which need the C++ runtime, and so are libraries of
+// their own, and make kernels slower, so that they are there only for who asks for what they tell:
+// Oclgrind's, which is a simulator, and Compute Sanitizer's, which takes the place of CUPTI's.
 #pragma once
 
 #include <optional>
@@ -28,6 +28,8 @@ struct LiveAdapter {
   bool list;
   // What it can do on this machine, for `doctor`.
   Found (*check)();
+  // It tells what happens inside of kernels, and changes how long they take.
+  bool patches = false;
 };
 
 std::span<const LiveAdapter> live_adapters();
@@ -45,10 +47,14 @@ struct WatchEnvironment {
   std::vector<std::string> warnings;                           // adapters that stay out, and why
   KindSet provides = KindSet::all() - KindSet(Kind::kDevice);  // the most that can be seen
 };
-// `names` are of adapters, or only "auto"; `counters` as the user gave them. kUsage for one that
-// there is not, kUnsupported for one that was not built, a simulator that is not here, or counters
+// `counters` as the user gave them. kUsage for an adapter that there is not; kUnsupported for one
+// that was not built, if it was `asked` for by name, for a simulator that is not here, or counters
 // where nothing counts.
-Result<WatchEnvironment> watch_environment(const std::vector<std::string>& names,
+struct AdapterNames {
+  std::vector<std::string> names;  // or none, or only "auto": all but those with patches
+  bool asked = true;
+};
+Result<WatchEnvironment> watch_environment(const AdapterNames& adapters,
                                            const std::string& counters,
                                            const std::string& collector);
 

@@ -79,9 +79,8 @@ Result<Document> read_all(Reading& reading, const Settings& settings, bool print
   return document;
 }
 
-Result<int> record_all(const Settings& settings,
+Result<int> record_all(Result<Reading> reading, const Settings& settings,
                        const std::function<Result<std::unique_ptr<Recorder>>()>& make) {
-  auto reading = open_traces(settings);
   if (!reading) return tl::unexpected(std::move(reading).error());
   auto recorder = make();
   if (!recorder) return tl::unexpected(std::move(recorder).error());

@@ -27,9 +27,9 @@ Result<Reading> open_traces(const Settings& settings);
 // read before; in strict mode it is the error.
 Result<Document> read_all(Reading& reading, const Settings& settings, bool printed_meanwhile);
 
-// Reads all operands into one recorder, which gets what passes the settings' filter, and is made
-// once the operands are known to be readable. Returns completeness().
-Result<int> record_all(const Settings& settings,
+// Reads all into one recorder, which gets what passes the settings' filter, and is made once the
+// traces are known to be readable. Returns completeness().
+Result<int> record_all(Result<Reading> reading, const Settings& settings,
                        const std::function<Result<std::unique_ptr<Recorder>>()>& make);
 
 // kIncomplete, and a line that says why, when something was dropped or altered; else kComplete.

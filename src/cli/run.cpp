@@ -18,6 +18,8 @@
 #include "cli/console.h"
 #include "cli/live_adapters.h"
 #include "cli/options.h"
+#include "cli/passes.h"
+#include "cli/two_passes.h"
 #include "cli/watch.h"
 #include "device/launch_policy.h"
 #include "device/patches.h"
@@ -25,8 +27,6 @@
 
 namespace pasta::cli {
 namespace {
-
-constexpr int kInterrupted = 128 + SIGINT;
 
 const OptionRow kTraceRow = {"-o,--output",
                              "PASTA_OUTPUT",
@@ -105,8 +105,8 @@ const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALL
 const OptionRow kLaunchesRow = {
     "--launches", device::kLaunchesVariable, "POLICY",
     "Which launches are analysed by what runs beside kernels: all, first:K of each kernel, shape "
-    "and position in the iteration, iterations:1/N, or an extended regular expression of kernels' "
-    "names",
+    "and position in the iteration (default: first:100), iterations:1/N, or an extended regular "
+    "expression of kernels' names",
     &Settings::launches};
 
 constexpr std::string_view kPythonModes[] = {"off", "lines", "stacks"};
@@ -270,7 +270,6 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   }
   plan.overwrite = settings.force;
   plan.live = settings.live;
-  plan.adapters = settings.adapters;
   plan.counters = settings.counters;
   plan.folder.rank = rank.rank;
   plan.folder.world_size = rank.world_size;
@@ -300,10 +299,6 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.duration = *duration;
   PASTA_TRY(keep_of(settings.keep, plan));
   PASTA_TRY(device::LaunchPolicy::parse(settings.launches));
-  // The program finds no more than it must.
-  if (settings.launches != "all") {
-    plan.variables.emplace_back(device::kLaunchesVariable, settings.launches);
-  }
   PASTA_TRY(check_expression("include", settings.include));
   PASTA_TRY(check_expression("exclude", settings.exclude));
   return plan;
@@ -322,28 +317,26 @@ Result<int> run(const Settings& settings) {
   if (!destination) return tl::unexpected(std::move(destination).error());
   auto plan = plan_of_watch(settings);
   if (!plan) return tl::unexpected(std::move(plan).error());
-  if (std::string patches = analysis->patches(); !patches.empty()) {
-    plan->variables.emplace_back(device::kPatchesVariable, std::move(patches));
+  const std::string patches = analysis->patches();
+  auto passes = plan_passes(settings, patches, analysis->without_patches(), plan->folder.rank >= 0);
+  if (!passes) return tl::unexpected(std::move(passes).error());
+  std::for_each(passes->notes.begin(), passes->notes.end(), say);
+  std::vector<WatchPlan> plans;
+  for (Pass& pass : passes->passes) {
+    WatchPlan& of_pass = plans.emplace_back(*plan);
+    of_pass.adapters = std::move(pass.adapters);
+    // The program finds no more than it must.
+    if (!pass.patches) continue;
+    if (!patches.empty()) of_pass.variables.emplace_back(device::kPatchesVariable, patches);
+    if (settings.launches != "all") {
+      of_pass.variables.emplace_back(device::kLaunchesVariable, settings.launches);
+    }
   }
-  auto watch = Watch::start(std::move(*plan), *analysis);
-  if (!watch) return tl::unexpected(std::move(watch).error());
-  auto child = Child::start(settings.operands, (*watch)->environment());
-  if (!child) {
-    (*watch)->cancel();
-    say(child.error().message);
-    return child.error().code == ErrorCode::kNotFound ? kNoSuchProgram : kCannotRun;
-  }
-  (*watch)->begins(child->id());
-  const Child::Exit exit = child->wait(
-      [&] {
-        (*watch)->pump();
-        if ((*watch)->is_enough()) (*watch)->finish({.left = true}, *destination);
-      },
-      [&] { (*watch)->gives_way(); });
-  (*watch)->finish(exit, *destination);
-  if (exit.left) return kInterrupted;
-  return WIFEXITED(exit.wait_status) ? WEXITSTATUS(exit.wait_status)
-                                     : 128 + WTERMSIG(exit.wait_status);
+  auto code = plans.size() == 1
+                  ? run_once(settings.operands, std::move(plans[0]), *analysis, *destination)
+                  : run_twice(settings.operands, std::move(plans[0]), std::move(plans[1]),
+                              *analysis, *destination);
+  return code;
 }
 
 }  // namespace
@@ -355,11 +348,12 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,      &kForceRow,    &kAdapterRow, &kToolRow,     &kOptRow,
-                &kPluginRow,     &kReportRow,   &kFormatRow,  &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,      &kSpoolRow,    &kDelayRow,   &kDurationRow, &kCaptureRow,
-                &kIncludeRow,    &kExcludeRow,  &kKeepRow,    &kCountersRow, &kCudaGraphsRow,
-                &kCudaDriverRow, &kLaunchesRow, &kPythonRow,  &kNoValuesRow, &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,   &kAdapterRow,  &kToolRow,     &kOptRow,
+                &kPluginRow,     &kReportRow,  &kFormatRow,   &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,   &kDelayRow,    &kDurationRow, &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow, &kKeepRow,     &kCountersRow, &kCudaGraphsRow,
+                &kCudaDriverRow, &kPassesRow,  &kLaunchesRow, &kPythonRow,   &kNoValuesRow,
+                &kLiveRow},
     .run = run,
     .runs_program = true};
 

@@ -53,7 +53,9 @@ struct Settings {
   bool cuda_driver_calls = false;
   std::string python = "lines";
   bool no_values = false;
-  std::string launches = "all";  // of run: which a patch analyses
+  std::string launches = "first:100";  // of run: which a patch analyses
+  std::string passes = "auto";         // of run: how often
+  std::string patched;                 // of merge: a trace of the same program with patches
   bool strict = false;
   bool force = false;
   bool quiet = false;

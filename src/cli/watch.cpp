@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "adapters/folder_reader.h"
 #include "base/units.h"
-#include "cli/live_adapters.h"
 #include "trace/pasta_writer.h"
 #include "trace/spool.h"
 
@@ -24,6 +24,19 @@ constexpr std::uint64_t kSmallestSegment = std::uint64_t{256} << 10;
 constexpr std::uint64_t kLargestSegment = std::uint64_t{4} << 20;
 
 }  // namespace
+
+std::string free_trace_name(const WatchPlan& plan) {
+  std::string stem = fs::path(plan.program).filename().string();
+  if (plan.folder.rank >= 0) stem += fmt::format("-rank{}", plan.folder.rank);
+  std::error_code error;
+  for (int number = 1;; ++number) {
+    std::string name = fmt::format("{}-{}.pasta", stem, number);
+    const bool taken =
+        std::ranges::any_of(std::array{"", ".run", ".times", ".times.run"},
+                            [&](const char* ending) { return fs::exists(name + ending, error); });
+    if (!taken) return name;
+  }
+}
 
 Result<std::unique_ptr<Watch>> Watch::start(WatchPlan plan, Analysis& analysis) {
   std::unique_ptr<Watch> watch(new Watch(std::move(plan), analysis));
@@ -79,18 +92,10 @@ Status Watch::set_up() {
   return {};
 }
 
-// The user's name for the trace, or "train-1.pasta" for ./train, "train-rank3-1.pasta" for a rank
-// of a job, or the next of these that nobody has.
 Status Watch::make_folder() {
   const bool named = !plan_.output.empty();
-  std::string stem = fs::path(plan_.program).filename().string();
-  if (plan_.folder.rank >= 0) stem += fmt::format("-rank{}", plan_.folder.rank);
-  std::error_code error;
-  for (int number = 1;; ++number) {
-    if (!named) {
-      plan_.output = fmt::format("{}-{}.pasta", stem, number);
-      if (fs::exists(plan_.output, error)) continue;
-    }
+  for (;;) {
+    if (!named) plan_.output = free_trace_name(plan_);
     auto folder = RunFolder::create(plan_.output, plan_.folder);
     if (!folder) return tl::unexpected(std::move(folder).error());
     if (named || folder->path().ends_with(plan_.output + ".run")) {
@@ -98,6 +103,7 @@ Status Watch::make_folder() {
       return {};
     }
     folder->remove();  // somebody else is about to write a trace of this name
+    plan_.output.clear();
   }
 }
 
@@ -108,7 +114,7 @@ Status Watch::begin_session(Result<std::unique_ptr<Adapter>> adapter) {
   const KindSet provided = (*adapter)->info().provides;
   session_->add(std::move(*adapter));
   session_->add(std::move(writer_));
-  analysis_->add_to(*session_, provided);
+  if (!plan_.is_part) analysis_->add_to(*session_, provided);
   return session_->start();
 }
 
@@ -177,7 +183,13 @@ void Watch::finish(const Child::Exit& exit, Destination& destination) {
   }
   if (session_) {
     auto document = session_->finish();
+    if (document && plan_.is_part) {
+      written_ = true;
+      folder_->remove();
+      return;
+    }
     if (document) {
+      written_ = true;
       analysis_->keep_telling(*document);
       if (Status written = destination.write(*document); !written) say(written.error().message);
       say(fmt::format("the trace is {}", plan_.output));

@@ -15,6 +15,7 @@
 #include "cli/analysis.h"
 #include "cli/child.h"
 #include "cli/console.h"
+#include "cli/live_adapters.h"
 #include "cli/live_view.h"
 #include "cli/run_folder.h"
 #include "pasta/recorder.h"
@@ -29,8 +30,9 @@ struct WatchPlan {
   std::string program;  // for the name of the trace
   std::string output;   // of the trace; "": named by the program
   bool overwrite = false;
-  std::vector<std::string> adapters;
-  std::string counters;                          // of AMD GPUs, separated by commas
+  AdapterNames adapters;
+  bool is_part = false;  // of what is analysed later: the trace is all that there will be
+  std::string counters;  // of AMD GPUs, separated by commas
   std::chrono::nanoseconds delay{}, duration{};  // 0: none
   // Only the newest part: of at most so much time, or as much disk as folder.limit_bytes.
   std::optional<std::chrono::nanoseconds> keep_time;
@@ -38,6 +40,10 @@ struct WatchPlan {
   RunFolder::Options folder;
   std::vector<std::pair<std::string, std::string>> variables;  // for the program, besides
 };
+
+// "train-1.pasta" for ./train, "train-rank3-1.pasta" for a rank of a job, or the next of these that
+// nobody has.
+std::string free_trace_name(const WatchPlan& plan);
 
 // It may fail at any time, and the program goes on.
 class Watch {
@@ -59,6 +65,8 @@ class Watch {
   [[nodiscard]] bool is_enough() const;
   // Writes trace and report. Once; later calls do nothing.
   void finish(const Child::Exit& exit, Destination& destination);
+  // Whether finish() has written the trace.
+  [[nodiscard]] bool is_written() const { return written_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -80,6 +88,7 @@ class Watch {
   std::optional<RunFolder> folder_;
   std::optional<trace::SpoolKeeper> keeper_;
   std::atomic<bool> over_ = false;
+  bool written_ = false;
   std::unique_ptr<LiveView> view_;
   std::optional<Session> session_;
 };

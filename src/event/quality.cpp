@@ -79,6 +79,8 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "events that were let go, because only the newest part was to be kept"},
     {Reason::kWorkUnderWay, "work_under_way", kDropped,
      "device work that had been launched and not been seen to end when its process ended"},
+    {Reason::kNotJoined, "not_joined", kNote,
+     "analysed launches that were not found in the run that has their times"},
 }};
 
 constexpr bool in_order() {

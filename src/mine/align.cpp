@@ -1,6 +1,7 @@
 #include "mine/align.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace pasta::mine {
 namespace {
@@ -48,9 +49,9 @@ void prepend(std::vector<EditStep>& reversed, Edit edit, std::int64_t count) {
   }
 }
 
-}  // namespace
-
-std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost) {
+template <class Same>
+std::optional<Alignment> align_where(Symbols from, Symbols to, std::uint32_t max_cost,
+                                     const Same& same) {
   const auto from_size = static_cast<std::int64_t>(from.size());
   const auto to_size = static_cast<std::int64_t>(to.size());
   const std::int64_t goal = to_size - from_size;
@@ -66,8 +67,8 @@ std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost)
       const std::int64_t end = end_of(diagonal);
       std::int64_t reach = cost == 0 ? 0 : furthest(fronts, cost, diagonal, end).reach;
       while (reach != kUnreached && reach < end &&
-             from[static_cast<std::size_t>(reach)] ==
-                 to[static_cast<std::size_t>(reach + diagonal)]) {
+             same(from[static_cast<std::size_t>(reach)],
+                  to[static_cast<std::size_t>(reach + diagonal)])) {
         ++reach;
       }
       fronts.push(reach);
@@ -109,6 +110,18 @@ std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost)
     }
   }
   return alignment;
+}
+
+}  // namespace
+
+std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost) {
+  return align_where(from, to, max_cost, std::equal_to<>());
+}
+
+std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost,
+                               std::uint32_t any) {
+  return align_where(from, to, max_cost,
+                     [any](std::uint32_t a, std::uint32_t b) { return a == b || b == any; });
 }
 
 }  // namespace pasta::mine

@@ -36,5 +36,7 @@ struct Alignment {
 // compared at the speed of comparing (Ukkonen, "Algorithms for approximate string matching", 1985:
 // only diagonals that d edits can reach are looked at, and of each only the furthest point).
 std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost);
+// The same, where `any` in `to` matches every symbol.
+std::optional<Alignment> align(Symbols from, Symbols to, std::uint32_t max_cost, std::uint32_t any);
 
 }  // namespace pasta::mine

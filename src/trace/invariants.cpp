@@ -50,6 +50,8 @@ std::uint16_t last_detail(Kind kind) {
       return static_cast<std::uint16_t>(CopyDirection::kMigration);
     case Kind::kSync:
       return static_cast<std::uint16_t>(SyncTarget::kStreamWaitsEvent);
+    case Kind::kDevice:
+      return static_cast<std::uint16_t>(DeviceTimes::kNotJoined);
     default:
       return 0;
   }

@@ -23,6 +23,8 @@ inline constexpr std::array<std::string_view, 7> kDirectionWords = {
     "host_to_host", "peer_to_peer",   "migration"};
 inline constexpr std::array<std::string_view, 5> kSyncTargetWords = {"unknown", "context", "stream",
                                                                      "event", "stream_waits_event"};
+inline constexpr std::array<std::string_view, 3> kDeviceTimesWords = {"unknown", "other_run",
+                                                                      "not_joined"};
 inline constexpr std::array<std::string_view, 4> kDeviceTypeWords = {"unknown", "gpu", "cpu",
                                                                      "accelerator"};
 inline constexpr std::array<std::string_view, 2> kLaneTypeWords = {"thread", "queue"};
@@ -46,6 +48,8 @@ inline DetailWords detail_words(Kind kind) {
       return {"direction", kDirectionWords, false};
     case Kind::kSync:
       return {"target", kSyncTargetWords, false};
+    case Kind::kDevice:
+      return {"times", kDeviceTimesWords, false};
     default:
       return {"detail", {}, false};
   }

@@ -124,7 +124,7 @@ class Check:
         begin = time.monotonic()
         try:
             result = subprocess.run(
-                [self.pastaprof, "run", "--adapter", "sanitizer", "--tool", "access", "-o", f"/tmp/{name}.pasta", "--force",
+                [self.pastaprof, "run", "--adapter", "sanitizer", "--tool", "access", "--launches", "all", "-o", f"/tmp/{name}.pasta", "--force",
                  "--format", "json", "--report", str(report), "--", *command],
                 capture_output=True, text=True, timeout=seconds, env=environment)
         except subprocess.TimeoutExpired:

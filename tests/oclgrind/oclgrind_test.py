@@ -138,7 +138,7 @@ class Oclgrind(unittest.TestCase):
         for site in sites:
             self.assertRegex(site["site"], r"^input\.cl:\d+:\d+ (load|store|call|atomicrmw)$")
         findings = {p["id"] for r in report["reports"] for p in r["parts"] if p["type"] == "finding"}
-        self.assertEqual(findings, {"atomic-contention", "few-lanes"})
+        self.assertEqual(findings, {"atomic-contention", "few-lanes", "no-times"})
 
         kernels = {k["kernel"]: k for k in self.table(report, "divergence", "kernels")}
         balance = ("warps", "groups", "idle_groups", "median", "most", "imbalance")
@@ -231,10 +231,82 @@ class Oclgrind(unittest.TestCase):
         self.assertEqual(counts, +expected)
         self.assertEqual(items, {group: {(0, 4)} for group in range(4)}, "the first item of each writes one word")
 
-    def test_only_when_asked_for(self):
-        result = self.run_watched("--tool", "access", code=125)
-        self.assertIn("access", result.stderr)
-        self.assertIn("device", result.stderr)
+    def test_a_tool_that_needs_it_brings_it(self):
+        result = self.run_watched("--tool", "access", "--format", "json", "--report", "r.json")
+        self.assertEqual(result.stdout, "2 64 544\n")
+        self.assertIn("run in a simulator", result.stderr)
+        names, rows = self.rows(json.loads((self.folder / "r.json").read_text()), "objects")
+        efficiency = names.index("efficiency")
+        self.assertEqual({tuple(v for i, v in enumerate(r) if i != efficiency) for r in rows}, OBJECTS)
+
+    def run_twice(self, *options, code=0, program=("iterations",), **also):
+        result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", "--tool", "reuse,kernels", "--format", "json",
+                                 "--report", "r.json", *options, "--", *program],
+                                cwd=self.folder, capture_output=True, text=True, timeout=300, check=False, **also)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def test_times_and_accesses_by_two_runs(self):
+        result = self.run_twice(program=(OPENCL, "iterations"))
+        self.assertEqual(len(result.stdout.splitlines()), 1, "the output of one run")
+        self.assertIn("runs twice", result.stderr)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["r.json", "t.pasta"])
+        live = (self.folder / "r.json").read_text()
+        stored = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "reuse,kernels", "--format", "json"],
+                                cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(stored, live)
+        report = json.loads(live)
+        self.assertEqual([report["trace"]["events"][k] for k in ("kernel", "device")], [9, 9])
+        # Times of the device, which the simulator could not tell: those of tool kernels.
+        times = {k["name"]: k["total"] for k in self.table(report, "kernels", "kernels")}
+        reuse = {k["kernel"]: k for k in self.table(report, "reuse", "kernels")}
+        self.assertEqual({k: row["time"] for k, row in reuse.items()}, times)
+        self.assertEqual({k: row["launches"] for k, row in reuse.items()}, {"vector_add": 6, "strided": 3})
+        findings = {p["id"]: p for p in report["reports"][0]["parts"] if p["type"] == "finding"}
+        self.assertEqual(findings["times-of-another-run"]["share"], 1)
+        self.assertNotIn("launches-not-joined", findings)
+
+    def test_some_of_the_launches_of_two_runs(self):
+        self.run_twice("--launches", "^strided", program=(OPENCL, "iterations"))
+        report = json.loads((self.folder / "r.json").read_text())
+        times = {k["name"]: k["total"] for k in self.table(report, "kernels", "kernels")}
+        reuse, = self.table(report, "reuse", "kernels")
+        self.assertEqual((reuse["launches"], reuse["time"]), (3, times["strided"]))
+
+    def test_what_two_runs_read_and_how_they_end(self):
+        both = self.folder / "both"
+        script = f"cat >> {both}; {OPENCL} iterations; exit 3"
+        (self.folder / "in").write_text("12345")
+        with open(self.folder / "in", encoding="ascii") as file:
+            file.read(2)
+            os.lseek(file.fileno(), 2, os.SEEK_SET)
+            self.run_twice(code=3, program=("sh", "-c", script), stdin=file)
+        self.assertEqual(both.read_text(), "345345", "each from where the file was")
+        result = self.run_twice(code=3, program=("sh", "-c", script), input="67")
+        self.assertIn("standard input is a pipe", result.stderr)
+
+    def test_no_second_run_after_the_end_of_the_first(self):
+        ran = self.folder / "ran"
+        result = self.run_twice(code=143, program=("sh", "-c", f"echo >> {ran}; {OPENCL} iterations; kill -TERM $$"))
+        self.assertEqual(ran.read_text(), "\n")
+        self.assertIn("there is no second one", result.stderr)
+        report = json.loads((self.folder / "r.json").read_text())
+        self.assertEqual(report["trace"]["events"]["kernel"], 9)
+        self.assertIn("nothing-analysed", {p.get("id") for p in report["reports"][0]["parts"]})
+
+    def test_one_run_says_what_it_cannot_tell(self):
+        result = self.run_twice("--passes", "1", program=(OPENCL, "iterations"))
+        self.assertIn("kernels will find", result.stderr)
+        report = json.loads((self.folder / "r.json").read_text())
+        self.assertIn("no-times", {p.get("id") for p in report["reports"][0]["parts"]})
+
+    def test_a_process_of_a_job_runs_once(self):
+        result = self.run_twice(program=(OPENCL, "iterations"), env={**os.environ, "RANK": "0", "WORLD_SIZE": "2"})
+        self.assertIn("one process of a job", result.stderr)
+
+    def test_two_runs_need_a_tool_that_needs_them(self):
+        result = self.run_watched("--passes", "2", "--tool", "kernels", code=125)
+        self.assertIn("--passes 2", result.stderr)
 
     def test_not_installed(self):
         empty = self.folder / "empty"

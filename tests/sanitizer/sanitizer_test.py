@@ -20,15 +20,16 @@ class Sanitizer(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_watched(self, scene, code=0, options=(), program=PROGRAM, **variables):
+    def run_watched(self, scene, code=0, options=(), program=PROGRAM, adapter=("--adapter", "sanitizer"),
+                    launches=("--launches", "all"), **variables):
         # Any file stands for the code of the GPU, which there is none to run.
         environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, **variables}
         environment = {name: value for name, value in environment.items() if value is not None}
-        result = subprocess.run([PASTAPROF, "run", "--adapter", "sanitizer", "--tool", "access", "-o", "t.pasta",
+        result = subprocess.run([PASTAPROF, "run", *adapter, *launches, "--tool", "access", "-o", "t.pasta",
                                  "--format", "json", "--report", "r.json", *options, "--", *program.split(), scene],
                                 cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(result.returncode, code, result.stderr)
-        self.said = result.stderr
+        self.said, self.output = result.stderr, result.stdout
         if not (self.folder / "r.json").exists():
             return None
         report = json.loads((self.folder / "r.json").read_text())
@@ -109,7 +110,7 @@ class Sanitizer(unittest.TestCase):
         # Two of the position in later iterations; the first does not yet know that there are any.
         for policy, launches in (("first:2", {COPY: 3, STRIDE: 3}), ("iterations:1/2", {COPY: 3, STRIDE: 3}),
                                  ("^copy\\(", {COPY: 6}), ("^_Z4copy", {COPY: 6}), ("all", {COPY: 6, STRIDE: 6})):
-            report = self.run_watched("steps", options=("--force", "--launches", policy))
+            report = self.run_watched("steps", options=("--force",), launches=("--launches", policy))
             self.assertEqual(self.launches(report), launches, policy)
             left_out = 12 - sum(launches.values())
             self.assertEqual(self.problem("launches whose accesses were not analysed"), [left_out] if left_out else [])
@@ -135,8 +136,26 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.launches(self.run_watched("_exit", code=7)), {COPY: 1})
 
     def test_what_cannot_be_is_said_before(self):
-        self.run_watched("kernels", code=125, options=("--adapter", "cupti,sanitizer"))
+        self.run_watched("kernels", code=125, options=("--passes", "1"), adapter=("--adapter", "cupti,sanitizer"))
         self.assertIn("exclude each other", self.said)
+        self.run_watched("kernels", code=125, options=("--capture-range", "cudaProfilerApi"), adapter=())
+        self.assertIn("only cupti sees", self.said)
+
+    def test_a_tool_that_needs_it_brings_it(self):
+        self.check_objects(self.run_watched("kernels", adapter=()), 2, 1)
+        self.assertIn("sanitizer", self.said)
+
+    def test_the_first_hundred_of_each_kernel_unless_more_are_wanted(self):
+        self.assertEqual(self.launches(self.run_watched("many", launches=())), {COPY: 100})
+        self.assertEqual(self.problem("launches whose accesses were not analysed"), [1900])
+
+    def test_two_runs_of_which_one_sees_no_kernels(self):
+        report = self.run_watched("kernels", code=4, options=("--passes", "2"),
+                                  adapter=("--adapter", "annotations,sanitizer"))
+        self.check_objects(report, 2, 1)
+        self.assertEqual(self.problem("launch 1"), [3], "all launches are without times")
+        # Without what analyses accesses the program gives up.
+        self.assertIn("the second run ended with 0, the first with 4", self.said)
 
 
 if __name__ == "__main__":

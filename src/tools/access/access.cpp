@@ -95,6 +95,7 @@ class AccessTool : public Tool {
       return std::pair(counts.sectors, counts.passes);
     });
     add_findings(report, global, sites, moved);
+    report.parts.emplace_back(kernels());
     report.parts.emplace_back(objects(global));
     report.parts.emplace_back(shared_memory(shared));
     report.parts.emplace_back(places(sites));
@@ -103,7 +104,12 @@ class AccessTool : public Tool {
   }
 
  private:
+  struct Kernel {
+    std::uint64_t launches = 0, asked = 0, sectors = 0;
+  };
+
   void take(const LaunchResult& launch) {
+    if (launch.first) ++kernels_[launch.kernel].launches;
     for (const device::ResultTable& table : launch.result.tables) {
       if (table.id == device::TableId::kAccesses) take_accesses(launch, table);
       if (table.id == device::TableId::kSites) take_sites(launch, table);
@@ -115,6 +121,11 @@ class AccessTool : public Tool {
                                  launch.process.value, row.object}];
       ++sum.launches;
       device::add_row(sum.counts, row.counts);
+      if (row.object != device::kSharedMemory && row.object != device::kLocalMemory) {
+        Kernel& kernel = kernels_[launch.kernel];
+        kernel.asked += row.counts.asked_bytes;
+        kernel.sectors += row.counts.sectors;
+      }
       sum.touched = std::max(sum.touched, row.counts.touched);
       sum.exact = sum.exact && row.granule == 1;
       if (const auto* object = results_.object(launch.process, row.object)) {
@@ -133,6 +144,35 @@ class AccessTool : public Tool {
       site.object = same ? object : "several";
       site.sum.add(rows[i]);
     }
+  }
+
+  [[nodiscard]] Table kernels() const {
+    Table table{.id = "kernels",
+                .title = "Global memory, by kernel",
+                .columns = {{"kernel"},
+                            {"launches", Unit::kCount},
+                            {"time", Unit::kNanoseconds},
+                            {"asked", Unit::kBytes},
+                            {"moved", Unit::kBytes},
+                            {"moved_per_second", Unit::kBytes}},
+                .rows = {}};
+    std::vector<const std::pair<const std::string, Kernel>*> order;
+    for (const auto& line : kernels_) order.push_back(&line);
+    // Those that take most time first; of unknown times, those that move most.
+    std::ranges::stable_sort(order, std::ranges::greater(), [this](const auto* line) {
+      const Cell time = results_.time_cell(line->first);
+      const auto* ns = std::get_if<std::int64_t>(&time);
+      return std::pair(ns == nullptr ? 0 : *ns, line->second.sectors);
+    });
+    for (const auto* line : order) {
+      const auto& [name, kernel] = *line;
+      const bool known = !results_.is_uncovered(name);
+      table.rows.push_back(
+          {name, count_cell(kernel.launches), results_.time_cell(name),
+           known ? count_cell(kernel.asked) : Cell(), known ? moved_cell(kernel.sectors) : Cell(),
+           known ? results_.rate_cell(name, kernel.launches, kernel.sectors) : Cell()});
+    }
+    return table;
   }
 
   static Table objects(const std::vector<const ObjectLine*>& rows) {
@@ -278,6 +318,7 @@ class AccessTool : public Tool {
                   .evidence = {},
                   .advice = {}});
     }
+    results_.add_times(report);
     results_.add_findings(report);
   }
 
@@ -367,6 +408,7 @@ class AccessTool : public Tool {
   }
 
   DeviceResults results_{device::AccessPatch::kFormat, "access"};
+  std::map<std::string, Kernel> kernels_;
   std::map<ObjectKey, ObjectSum> objects_;
   std::map<SiteKey, Site> sites_;
 };
@@ -383,7 +425,7 @@ constinit const ToolEntry kAccess = {
     .needs = kDeviceResultKinds,
     .options = {},
     .make = make,
-    .also = kObjectNameKinds,
+    .also = kObjectNameKinds | kKernelTimeKinds,
     .patch = "access"};
 
 }  // namespace pasta::tools

@@ -3,44 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <vector>
 
 #include "device/warp.h"
+#include "tools/common/saturate.h"
 
 namespace pasta::tools {
 namespace {
-
-// Of a call path, so that a label stays readable.
-constexpr std::size_t kMostFrames = 3;
-
-// The number of a field in a compact JSON object.
-std::optional<std::uint64_t> field(std::string_view json, std::string_view name) {
-  const std::string key = fmt::format("\"{}\":", name);
-  const std::size_t at = json.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  json.remove_prefix(at + key.size());
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), value);
-  if (error != std::errc() || end == json.data()) return std::nullopt;
-  return value;
-}
-
-std::string path_of(FrameId scope, const Dictionary& dictionary) {
-  std::vector<std::string_view> names;
-  while (scope && names.size() < kMostFrames) {
-    const Frame frame = dictionary.frame(scope);
-    names.push_back(dictionary.text(frame.name));
-    scope = frame.parent;
-  }
-  std::string path;
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    path += path.empty() ? "" : " > ";
-    path += *name;
-  }
-  return path;
-}
 
 void add_loss(Report& report, const char* id, std::uint64_t count, const std::string& text,
               const char* advice) {
@@ -82,11 +51,12 @@ std::string_view access_name(std::uint64_t access) {
 }
 
 std::optional<LaunchResult> DeviceResults::take(const Event& event, const Context& context) {
-  if (event.kind != Kind::kDevice) {
-    take_name(event, context);
-    return std::nullopt;
-  }
   const Dictionary& dictionary = context.dictionary();
+  names_.take(event, dictionary);
+  if (event.kind == Kind::kKernel && !event.untimed()) {
+    kernels_ns_ = add_saturated(kernels_ns_, event.duration_ns());
+  }
+  if (event.kind != Kind::kDevice) return std::nullopt;
   const std::string_view format = dictionary.text(event.device.format);
   const bool skipped = format == device::kSkippedFormat;
   if (format != format_ && !skipped) return std::nullopt;
@@ -108,20 +78,90 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
   const auto [last, fresh] = last_launch_.try_emplace(launch.process.value, launch.launch);
   launch.first = fresh || last->second != launch.launch;
   last->second = launch.launch;
-  if (launch.first) ++launches_;
+  if (launch.first) {
+    ++launches_;
+    take_times(event, launch.kernel);
+  }
   dropped_ += launch.result.dropped;
-  take_tables(launch);
+  take_tables(launch, static_cast<DeviceTimes>(event.detail) == DeviceTimes::kUnknown);
   return launch;
 }
 
-void DeviceResults::take_tables(const LaunchResult& launch) {
+void DeviceResults::take_times(const Event& event, const std::string& kernel) {
+  const auto times = static_cast<DeviceTimes>(event.detail);
+  if (times == DeviceTimes::kNotJoined) ++not_joined_;
+  if (times != DeviceTimes::kOtherRun || event.untimed()) return;
+  ++joined_;
+  Time& time = times_[kernel];
+  time.ns = add_saturated(time.ns, event.duration_ns());
+  ++time.launches;
+}
+
+Cell DeviceResults::time_cell(const std::string& kernel) const {
+  const auto known = times_.find(kernel);
+  return known == times_.end() ? Cell() : Cell(known->second.ns);
+}
+
+Cell DeviceResults::rate_cell(const std::string& kernel, std::uint64_t launches,
+                              std::uint64_t sectors) const {
+  constexpr double kSecond = 1e9, kMost = 9e18;
+  const auto known = times_.find(kernel);
+  if (known == times_.end() || known->second.launches != launches || known->second.ns == 0) {
+    return {};
+  }
+  const double rate = static_cast<double>(sectors) * device::kSectorBytes * kSecond /
+                      static_cast<double>(known->second.ns);
+  return static_cast<std::int64_t>(std::min(rate, kMost));
+}
+
+void DeviceResults::add_times(Report& report) const {
+  if (launches_ == 0) return;
+  if (joined_ + not_joined_ == 0) {
+    report.parts.emplace_back(
+        Finding{.id = "no-times",
+                .level = Finding::Level::kInfo,
+                .text = "how long kernels take is not known: patches in them make them slower",
+                .of = {},
+                .evidence = {},
+                .advice = "for times, let pastaprof run the program twice (--passes 2)"});
+    return;
+  }
+  std::int64_t analysed_ns = 0;
+  for (const auto& [kernel, time] : times_) analysed_ns = add_saturated(analysed_ns, time.ns);
+  const auto all = static_cast<double>(kernels_ns_);
+  report.parts.emplace_back(
+      Finding{.id = "times-of-another-run",
+              .level = Finding::Level::kInfo,
+              .text = "times are those of the same launches in a run without patches",
+              .share = all > 0 ? static_cast<double>(analysed_ns) / all : 0,
+              .of = all > 0 ? "kernel time, which analysed launches take" : "",
+              .evidence = {{"joined", count_cell(joined_), Unit::kCount}},
+              .advice = {}});
+  if (not_joined_ == 0) return;
+  report.parts.emplace_back(Finding{
+      .id = "launches-not-joined",
+      .level = Finding::Level::kWarning,
+      .text = fmt::format("{} of {} analysed launches were not found in the run that has "
+                          "their times",
+                          not_joined_, joined_ + not_joined_),
+      .share = static_cast<double>(not_joined_) / static_cast<double>(joined_ + not_joined_),
+      .of = "analysed launches",
+      .evidence = {{"count", count_cell(not_joined_), Unit::kCount}},
+      .advice = "both runs have launched different kernels: let the program choose them "
+                "alike, and do the same work twice"});
+}
+
+void DeviceResults::take_tables(const LaunchResult& launch, bool of_this_run) {
   for (const device::ResultTable& table : launch.result.tables) {
     if (table.id == device::TableId::kObjects) {
       const auto rows = device::rows_of<device::ObjectRow>(table);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::string called = i < table.names.size() ? table.names[i] : std::string();
+        // Addresses of another run say nothing here.
         objects_[{launch.process.value, rows[i].number}] = {
-            rows[i], name_of(launch.process, rows[i], called)};
+            rows[i], of_this_run
+                         ? names_.name_of(launch.process, rows[i].address, rows[i].bytes, called)
+                         : called};
       }
     }
     if (table.id != device::TableId::kUnseen) continue;
@@ -131,52 +171,6 @@ void DeviceResults::take_tables(const LaunchResult& launch) {
       unseen.row = row;
     }
   }
-}
-
-void DeviceResults::take_name(const Event& event, const Context& context) {
-  const Dictionary& dictionary = context.dictionary();
-  const std::uint32_t process = dictionary.lane(event.lane).process.value;
-  if (event.kind == Kind::kAlloc) {
-    memory_[process].allocations[event.memory.address] = {event.memory.bytes,
-                                                          path_of(event.scope, dictionary)};
-  } else if (event.kind == Kind::kFree) {
-    // What is freed may be allocated again, for something else.
-    Memory& memory = memory_[process];
-    const auto freed = memory.allocations.find(event.memory.address);
-    if (freed == memory.allocations.end()) return;
-    for (auto tag = memory.tags.lower_bound(freed->first);
-         tag != memory.tags.end() && tag->first - freed->first < freed->second.bytes;) {
-      tag = memory.tags.erase(tag);
-    }
-    memory.allocations.erase(freed);
-  } else if (event.kind == Kind::kScope && event.range.arguments) {
-    const std::string_view arguments = dictionary.text(event.range.arguments);
-    const auto address = field(arguments, "address"), bytes = field(arguments, "bytes");
-    if (!address || !bytes) return;
-    memory_[process].tags[*address] = {*bytes, std::string(dictionary.text(event.name))};
-  }
-}
-
-std::string DeviceResults::name_of(ProcessId process, const device::ObjectRow& row,
-                                   const std::string& called) const {
-  const auto memory = memory_.find(process.value);
-  if (memory == memory_.end()) return called;
-  const auto& [allocations, tags] = memory->second;
-  // Tags of pieces of it, as long as they are few.
-  std::string tagged;
-  std::size_t count = 0;
-  for (auto tag = tags.lower_bound(row.address);
-       tag != tags.end() && tag->first - row.address < row.bytes; ++tag, ++count) {
-    if (count == kMostFrames) {
-      tagged += ", ...";
-      break;
-    }
-    tagged += (tagged.empty() ? "" : ", ") + tag->second.name;
-  }
-  if (!tagged.empty()) return tagged;
-  if (!called.empty()) return called;
-  const auto allocation = allocations.find(row.address);
-  return allocation == allocations.end() ? std::string() : allocation->second.name;
 }
 
 std::string DeviceResults::label(ProcessId process, std::uint64_t number) const {
@@ -205,16 +199,13 @@ const device::ObjectRow* DeviceResults::object(ProcessId process, std::uint64_t 
 
 void DeviceResults::add_findings(Report& report) const {
   if (launches_ == 0 && unreadable_ == 0) {
-    report.parts.emplace_back(
-        Finding{.id = "nothing-analysed",
-                .level = Finding::Level::kInfo,
-                .text = "no launch was analysed",
-                .of = {},
-                .evidence = {},
-                .advice = fmt::format("watch the program by: pastaprof run "
-                                      "--adapter sanitizer (CUDA) or "
-                                      "oclgrind (OpenCL) --tool {} -- PROGRAM",
-                                      tool_)});
+    report.parts.emplace_back(Finding{
+        .id = "nothing-analysed",
+        .level = Finding::Level::kInfo,
+        .text = "no launch was analysed",
+        .of = {},
+        .evidence = {},
+        .advice = fmt::format("watch the program by: pastaprof run --tool {} -- PROGRAM", tool_)});
   }
   for (const auto& [kernel, unseen] : unseen_) {
     report.parts.emplace_back(

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "correlate/object_names.h"
 #include "device/result.h"
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
@@ -20,6 +21,8 @@ namespace pasta::tools {
 // What such a tool needs, and what names its objects where the trace has it.
 inline constexpr KindSet kDeviceResultKinds = Kind::kDevice;
 inline constexpr KindSet kObjectNameKinds = Kind::kAlloc | Kind::kFree | KindSet(Kind::kScope);
+// What says how much of the time of kernels was analysed.
+inline constexpr KindSet kKernelTimeKinds = Kind::kKernel;
 
 struct LaunchResult {
   std::string kernel;
@@ -44,20 +47,26 @@ class DeviceResults {
   [[nodiscard]] std::string label(ProcessId process, std::uint64_t number) const;
   // None when no result has said it.
   [[nodiscard]] const device::ObjectRow* object(ProcessId process, std::uint64_t number) const;
+  // How long the analysed launches of a kernel took, in the run without patches: of those that were
+  // found there. Unknown when none was.
+  [[nodiscard]] Cell time_cell(const std::string& kernel) const;
+  // Bytes of so many sectors, of all its analysed launches, in a second of that time. Unknown
+  // unless all were found.
+  [[nodiscard]] Cell rate_cell(const std::string& kernel, std::uint64_t launches,
+                               std::uint64_t sectors) const;
 
   // The result taken last is damaged in a way that only the tool sees.
   void refuse() { ++unreadable_; }
+  // Whether it has instructions of which no access is seen, so that its numbers are too low.
+  [[nodiscard]] bool is_uncovered(const std::string& kernel) const {
+    return unseen_.contains(kernel);
+  }
+  // For tools that show times: whose they are.
+  void add_times(Report& report) const;
   // What the numbers do not hold: launches that were not analysed, accesses that were not seen.
   void add_findings(Report& report) const;
 
  private:
-  struct Named {
-    std::uint64_t bytes = 0;
-    std::string name;
-  };
-  struct Memory {
-    std::map<std::uint64_t, Named> allocations, tags;  // by address
-  };
   struct Known {
     device::ObjectRow row;
     std::string name;
@@ -67,17 +76,22 @@ class DeviceResults {
     device::UnseenRow row;
   };
 
-  void take_name(const Event& event, const Context& context);
-  [[nodiscard]] std::string name_of(ProcessId process, const device::ObjectRow& row,
-                                    const std::string& called) const;
-  void take_tables(const LaunchResult& launch);
+  void take_tables(const LaunchResult& launch, bool of_this_run);
+  void take_times(const Event& event, const std::string& kernel);
 
   std::string_view format_, tool_;
-  std::map<std::uint32_t, Memory> memory_;                            // by process
+  correlate::ObjectNames names_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Known> objects_;  // by process and number
   std::map<std::uint32_t, std::uint64_t> last_launch_;                // by process
   std::uint64_t launches_ = 0, skipped_ = 0, unreadable_ = 0, dropped_ = 0;
   std::map<std::string, Unseen> unseen_;  // by kernel
+  struct Time {
+    std::int64_t ns = 0;
+    std::uint64_t launches = 0;
+  };
+  std::map<std::string, Time> times_;          // of launches whose time is known, by kernel
+  std::int64_t kernels_ns_ = 0;                // of all kernels of the trace
+  std::uint64_t joined_ = 0, not_joined_ = 0;  // launches
 };
 
 // A place of a kernel that accesses memory, told apart by all of these.

@@ -58,6 +58,7 @@ class DivergenceTool : public Tool {
     std::ranges::stable_sort(sites, std::ranges::greater(), missing);
     add_divergent(report, sites, warps);
     add_uneven(report);
+    results_.add_times(report);
     results_.add_findings(report);
     report.parts.emplace_back(kernels());
     report.parts.emplace_back(places(sites));
@@ -98,6 +99,7 @@ class DivergenceTool : public Tool {
                 .title = "Kernels",
                 .columns = {{"kernel"},
                             {"launches", Unit::kCount},
+                            {"time", Unit::kNanoseconds},
                             {"warps", Unit::kCount},
                             {"lanes"},
                             {"active", Unit::kShare},
@@ -117,15 +119,15 @@ class DivergenceTool : public Tool {
       const ActivityCounts& counts = kernel.counts;
       const bool any = counts.warps > 0;
       const bool even = kernel.uneven > 0;  // known
-      table.rows.push_back({name, count_cell(kernel.launches), count_cell(counts.warps),
-                            any ? Cell(ratio(counts.lanes, counts.warps)) : Cell(),
-                            any ? Cell(ratio(counts.lanes, counts.existing)) : Cell(),
-                            any ? Cell(ratio(counts.partial, counts.warps)) : Cell(),
-                            even ? count_cell(kernel.worst.groups) : Cell(),
-                            even ? count_cell(kernel.worst.groups - kernel.worst.working) : Cell(),
-                            even ? count_cell(kernel.worst.median) : Cell(),
-                            even ? count_cell(kernel.worst.most) : Cell(),
-                            even ? Cell(kernel.uneven) : Cell()});
+      table.rows.push_back(
+          {name, count_cell(kernel.launches), results_.time_cell(name), count_cell(counts.warps),
+           any ? Cell(ratio(counts.lanes, counts.warps)) : Cell(),
+           any ? Cell(ratio(counts.lanes, counts.existing)) : Cell(),
+           any ? Cell(ratio(counts.partial, counts.warps)) : Cell(),
+           even ? count_cell(kernel.worst.groups) : Cell(),
+           even ? count_cell(kernel.worst.groups - kernel.worst.working) : Cell(),
+           even ? count_cell(kernel.worst.median) : Cell(),
+           even ? count_cell(kernel.worst.most) : Cell(), even ? Cell(kernel.uneven) : Cell()});
     }
     return table;
   }
@@ -218,6 +220,7 @@ constinit const ToolEntry kDivergence = {
     .needs = kDeviceResultKinds,
     .options = {},
     .make = make,
+    .also = kKernelTimeKinds,
     .patch = "divergence"};
 
 }  // namespace pasta::tools

@@ -113,6 +113,7 @@ class ReuseTool : public Tool {
     for (auto& [process, open] : open_) end_launch(open);
     Report report{.tool = "reuse", .title = "Working sets and reuse", .parts = {}};
     add_findings(report);
+    results_.add_times(report);
     results_.add_findings(report);
     report.parts.emplace_back(kernels());
     report.parts.emplace_back(pairs());
@@ -254,6 +255,7 @@ class ReuseTool : public Tool {
                 .title = "Kernels, those with the largest working set first",
                 .columns = {{"kernel"},
                             {"launches", Unit::kCount},
+                            {"time", Unit::kNanoseconds},
                             {"working_set", Unit::kBytes},
                             {"asked", Unit::kBytes},
                             {"moved", Unit::kBytes},
@@ -271,8 +273,8 @@ class ReuseTool : public Tool {
       const double moved = static_cast<double>(kernel.of_objects) * kSectorBytes;
       const bool told = kernel.fingerprint.distinct > 0;
       table.rows.push_back(
-          {name, count_cell(kernel.launches), count_cell(kernel.most_touched),
-           count_cell(kernel.asked), moved_cell(kernel.sectors),
+          {name, count_cell(kernel.launches), results_.time_cell(name),
+           count_cell(kernel.most_touched), count_cell(kernel.asked), moved_cell(kernel.sectors),
            kernel.touched > 0 ? Cell(ratio(moved, static_cast<double>(kernel.touched))) : Cell(),
            told ? Cell(repeats(kernel.fingerprint)) : Cell(), behaviour(kernel),
            kernel.runs > 0
@@ -364,7 +366,7 @@ constinit const ToolEntry kReuse = {
     .needs = kDeviceResultKinds,
     .options = {},
     .make = make,
-    .also = kObjectNameKinds,
+    .also = kObjectNameKinds | kKernelTimeKinds,
     .patch = "reuse"};
 
 }  // namespace pasta::tools

@@ -1,0 +1,72 @@
+#include "session/match_launches.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace pasta::session {
+namespace {
+
+// A letter is a kernel; in `some`, '.' is a launch that was left out.
+std::vector<LaunchKey> launches(std::string_view letters, std::uint32_t grid = 4) {
+  std::vector<LaunchKey> keys;
+  for (const char letter : letters) keys.push_back({std::string(1, letter), {grid, 1, 1}});
+  return keys;
+}
+std::vector<NumberedLaunch> analysed(std::string_view letters, std::uint32_t grid = 4) {
+  std::vector<NumberedLaunch> some;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    if (letters[i] != '.') some.push_back({{std::string(1, letters[i]), {grid, 1, 1}}, i + 1});
+  }
+  return some;
+}
+using Indices = std::vector<std::size_t>;
+
+TEST(MatchLaunches, OfEqualRunsEachWithItself) {
+  EXPECT_EQ(match_launches(launches("abca"), analysed("abca")), (Indices{0, 1, 2, 3}));
+  EXPECT_EQ(match_launches(launches(""), analysed("a")), (Indices{kNoMatch}));
+  EXPECT_TRUE(match_launches(launches("ab"), analysed("")).empty());
+}
+
+TEST(MatchLaunches, KernelsChosenByMeasuringAreOneMoreOrLess) {
+  EXPECT_EQ(match_launches(launches("abcabc"), analysed("abxcabc")),
+            (Indices{0, 1, kNoMatch, 2, 3, 4, 5}));
+  EXPECT_EQ(match_launches(launches("abxcabc"), analysed("abcabc")), (Indices{0, 1, 3, 4, 5, 6}));
+  EXPECT_EQ(match_launches(launches("abxca"), analysed("abyca")), (Indices{0, 1, kNoMatch, 3, 4}));
+}
+
+TEST(MatchLaunches, OfSomeTheirNumbersSayWhichTheyAre) {
+  // As "aaa" alone they would be the first three.
+  EXPECT_EQ(match_launches(launches("aaaabaaaa"), analysed("....ba.a")), (Indices{4, 5, 7}));
+  EXPECT_EQ(match_launches(launches("bababacbaba"), analysed("......cb")), (Indices{6, 7}));
+}
+
+TEST(MatchLaunches, WhereOnlyAPartWasCollectedOfBothNumbersSayNothing) {
+  EXPECT_EQ(match_launches(launches("abc"), analysed("......abc")), (Indices{0, 1, 2}));
+}
+
+TEST(MatchLaunches, WhatWasNotAnalysedIsNobodyElses) {
+  // Which of many it is, only the numbers could tell.
+  EXPECT_EQ(match_launches(launches("bbbb"), analysed("a..b")), (Indices{kNoMatch, 3}));
+}
+
+TEST(MatchLaunches, TheGridCountsUnlessItIsUnknown) {
+  EXPECT_EQ(match_launches(launches("ab", 4), analysed("ab", 8)), (Indices{kNoMatch, kNoMatch}));
+  EXPECT_EQ(match_launches(launches("ab", 0), analysed("ab", 8)), (Indices{0, 1}));
+}
+
+TEST(MatchLaunches, ThreadsThatTakeAnotherTurn) {
+  EXPECT_EQ(match_launches(launches("abcabc"), analysed("bacabc")), (Indices{1, 0, 2, 3, 4, 5}));
+  // More than can be aligned: all of the one before all of the other.
+  std::string turns, blocks;
+  for (int i = 0; i < 5000; ++i) turns += "ab";
+  blocks = std::string(5000, 'a') + std::string(5000, 'b');
+  const auto matches = match_launches(launches(turns), analysed(blocks));
+  for (std::size_t i = 0; i < 5000; ++i) {
+    ASSERT_EQ(matches[i], 2 * i);
+    ASSERT_EQ(matches[5000 + i], 2 * i + 1);
+  }
+}
+
+}  // namespace
+}  // namespace pasta::session
