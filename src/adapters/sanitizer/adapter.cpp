@@ -33,6 +33,7 @@
 #include "adapters/sanitizer/objects.h"
 #include "adapters/sanitizer/opcodes.h"
 #include "adapters/sanitizer/patches.h"
+#include "adapters/sanitizer/places.h"
 #include "adapters/sanitizer/pool.h"
 #include "device/launch_policy.h"
 #include "pasta/quality.h"
@@ -95,6 +96,7 @@ struct Pending {
   std::string kernel;
   std::uint64_t code, code_bytes;
   std::optional<device::UnseenRow> unseen;
+  std::shared_ptr<const Places> places;
   std::uint64_t number;  // in the process
   std::int64_t start_ns;
 };
@@ -121,6 +123,7 @@ struct Module {
   Handle context;
   bool patched = false;
   std::map<std::string, device::UnseenRow, std::less<>> unseen;  // by kernel
+  std::shared_ptr<const Places> places = std::make_shared<Places>();
 };
 
 struct Function {
@@ -221,7 +224,9 @@ void load_module(const ModuleData& data) {
   State& s = state();
   Module module{.context = data.context, .patched = false, .unseen = {}};
   if (data.cubin != nullptr) {
-    module.unseen = find_unseen({reinterpret_cast<const std::byte*>(data.cubin), data.cubin_bytes});
+    const std::span cubin(reinterpret_cast<const std::byte*>(data.cubin), data.cubin_bytes);
+    module.unseen = find_unseen(cubin);
+    module.places = std::make_shared<Places>(Places::read(cubin));
   }
   const std::lock_guard one_after_the_other(s.patching);
   bool first = false, usable = false;
@@ -424,6 +429,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   bool taken = false, no_arena = false;
   const PatchKind* patch = nullptr;
   std::optional<device::UnseenRow> unseen;
+  std::shared_ptr<const Places> places;
   const char* name = data.name == nullptr ? "" : data.name;
   {
     const std::lock_guard lock(s.mutex);
@@ -437,6 +443,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     if (taken) {
       const auto kernel = module->second.unseen.find(std::string_view(name));
       if (kernel != module->second.unseen.end()) unseen = kernel->second;
+      places = module->second.places;
       auto& known = context->streams[stream_handle];
       if (!known && context->stream_count < kMostStreams) {
         known = std::make_shared<Stream>();
@@ -475,6 +482,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .code = function.code,
                   .code_bytes = function.bytes,
                   .unseen = unseen,
+                  .places = std::move(places),
                   .number = number,
                   .start_ns = start_ns};
   std::optional<std::size_t> at;
@@ -540,7 +548,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
           },
       .site =
           [&](std::uint64_t site) {
-            return site < pending.code_bytes ? fmt::format("+0x{:x}", site)
+            return site < pending.code_bytes ? pending.places->name(pending.kernel, site)
                                              : std::string("in a function that it calls");
           }};
   device::PatchResult result = pending.patch->result(launch, bytes, names);

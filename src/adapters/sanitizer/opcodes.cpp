@@ -1,19 +1,13 @@
 #include "adapters/sanitizer/opcodes.h"
 
-#include <elf.h>
-
-#include <cstring>
 #include <string_view>
+
+#include "adapters/sanitizer/cubin.h"
 
 namespace pasta::adapters::sanitizer {
 namespace {
 
 using device::UnseenRow;
-
-// An instruction since Volta: 16 bytes, its operation in the lowest 9 bits; the next 3 say where
-// operands come from.
-constexpr std::size_t kInstructionBytes = 16;
-constexpr std::uint64_t kOperation = 0x1ff;
 
 void count(UnseenRow& unseen, std::uint64_t word) {
   switch (word & kOperation) {
@@ -41,45 +35,23 @@ void count(UnseenRow& unseen, std::uint64_t word) {
   }
 }
 
-template <class T>
-bool read(std::span<const std::byte> bytes, std::uint64_t at, T& to) {
-  if (at > bytes.size() || bytes.size() - at < sizeof to) return false;
-  std::memcpy(&to, bytes.data() + at, sizeof to);
-  return true;
-}
-
 }  // namespace
 
 std::map<std::string, device::UnseenRow, std::less<>> find_unseen(
     std::span<const std::byte> cubin) {
   std::map<std::string, device::UnseenRow, std::less<>> found;
-  Elf64_Ehdr header;
-  if (!read(cubin, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr)) {
-    return found;
-  }
-  const auto section = [&](std::uint64_t index, Elf64_Shdr& to) {
-    return read(cubin, header.e_shoff + index * sizeof to, to);
-  };
-  Elf64_Shdr names;
-  if (!section(header.e_shstrndx, names)) return found;
-  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
-    constexpr std::string_view kCode = ".text.";
-    Elf64_Shdr code;
-    if (!section(i, code)) break;
-    const std::uint64_t at = names.sh_offset + code.sh_name;
-    if (code.sh_type != SHT_PROGBITS || at >= cubin.size()) continue;
-    const auto* name = reinterpret_cast<const char*>(cubin.data() + at);
-    const std::string_view text(name, strnlen(name, cubin.size() - at));
-    if (!text.starts_with(kCode)) continue;
+  const auto program = Cubin::read(cubin);
+  if (!program) return found;
+  for (const Cubin::Section& section : program->sections()) {
+    const std::string_view kernel = kernel_of(section);
+    if (kernel.empty()) continue;
     UnseenRow unseen;
-    for (std::uint64_t offset = 0; offset + kInstructionBytes <= code.sh_size;
+    std::uint64_t word = 0;
+    for (std::uint64_t offset = 0; read_at(section.bytes, offset, word);
          offset += kInstructionBytes) {
-      std::uint64_t word = 0;
-      if (!read(cubin, code.sh_offset + offset, word)) break;
       count(unseen, word);
     }
-    if (unseen != UnseenRow{}) found.emplace(text.substr(kCode.size()), unseen);
+    if (unseen != UnseenRow{}) found.emplace(kernel, unseen);
   }
   return found;
 }

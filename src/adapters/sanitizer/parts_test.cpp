@@ -26,6 +26,7 @@ std::string cubin(const std::string& kernel, const std::vector<std::uint64_t>& w
   Elf64_Shdr sections[2] = {};
   sections[0].sh_type = SHT_STRTAB;
   sections[0].sh_offset = sizeof header + sizeof sections;
+  sections[0].sh_size = names.size();
   sections[1].sh_name = 1;
   sections[1].sh_type = SHT_PROGBITS;
   sections[1].sh_offset = sections[0].sh_offset + names.size();
