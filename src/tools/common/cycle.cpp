@@ -416,7 +416,9 @@ struct Evidence {
   bool input = false;          // something comes from the host in each
   bool output = false;         // something goes to the host in each
   bool pause = false;          // each has one place where the host waits much longer than elsewhere
+  bool wait = false;           // each has a few places where the host waits for the device
   std::vector<double> pauses;  // usual pause before each launch of the typical one, ns
+  std::vector<bool> waits;     // whether the host usually waits before it
 };
 
 Evidence evidence_of(const Launches& launches, const Parts& parts) {
@@ -440,8 +442,8 @@ Evidence evidence_of(const Launches& launches, const Parts& parts) {
     samples.erase(samples.begin(), samples.end() - static_cast<std::ptrdiff_t>(kSamples));
   }
   std::vector<std::uint16_t> codes;
-  std::vector<double> usual;
   evidence.pauses.assign(parts.period, 0);
+  evidence.waits.assign(parts.period, false);
   for (std::size_t offset = 0; offset < parts.period; ++offset) {
     codes.clear();
     for (const std::size_t start : samples) codes.push_back(launches.pauses[start + offset]);
@@ -449,12 +451,16 @@ Evidence evidence_of(const Launches& launches, const Parts& parts) {
     const auto middle = codes.begin() + static_cast<std::ptrdiff_t>((codes.size() - 1) / 2);
     std::ranges::nth_element(codes, middle);
     evidence.pauses[offset] = pause_ns(*middle);
+    evidence.waits[offset] = (*middle & kHostWaited) != 0;
   }
-  usual = evidence.pauses;
+  std::vector<double> usual = evidence.pauses;
   const auto middle = usual.begin() + static_cast<std::ptrdiff_t>(usual.size() / 2);
   std::ranges::nth_element(usual, middle);
   const double longest = std::ranges::max(evidence.pauses);
   evidence.pause = parts.period >= 4 && longest >= 8 * std::max(*middle, 1000.0);
+  // A program that waits after every launch says nothing by it.
+  const auto waits = static_cast<std::size_t>(std::ranges::count(evidence.waits, true));
+  evidence.wait = parts.period >= 4 && waits > 0 && waits * 50 <= parts.period + 49;
   return evidence;
 }
 
@@ -643,7 +649,7 @@ bool convincing(Symbols symbols, const Work& work, const Parts& parts) {
 // Points for and against; see docs/iterations.md.
 int weigh(Symbols symbols, const Parts& parts, const Evidence& evidence) {
   int points = evidence.input ? 3 : evidence.output ? 1 : 0;
-  points += evidence.pause ? 1 : 0;
+  points += evidence.pause || evidence.wait ? 1 : 0;
   points += parts.period >= 200 ? 1 : 0;
   points += parts.whole >= 100 ? 1 : 0;
   points += parts.whole >= 200 ? 1 : 0;
@@ -714,6 +720,7 @@ Begin choose_begin(const Launches& launches, const Parts& parts, const Evidence&
   double most = -1;
   for (std::size_t offset = 0; offset < period; ++offset) {
     double score = evidence.pauses[offset] / longest * (evidence.pause ? 1 : 0.3);
+    if (evidence.wait && evidence.waits[offset]) score += 1;
     if (is_input(offset) && !is_input(offset + period - 1)) score += 0.5;
     if ((known && offset == from) || offset == to) score += 0.6;
     if (score > most) most = score, best = offset;
@@ -814,7 +821,7 @@ std::uint16_t pause_code(std::int64_t ns) {
              : static_cast<std::uint16_t>(std::lround(8 * std::log2(1 + static_cast<double>(ns))));
 }
 
-double pause_ns(std::uint16_t code) { return std::exp2(code / 8.0) - 1; }
+double pause_ns(std::uint16_t code) { return std::exp2((code & ~kHostWaited) / 8.0) - 1; }
 
 Cycle find_cycle(const Launches& launches) {
   Cycle cycle;
@@ -841,7 +848,7 @@ Cycle find_cycle(const Launches& launches) {
     } else {
       if (inner.whole < 2 * parts.whole || inner.covered * 10 < parts.covered * 4) continue;
       const Evidence evidence = evidence_of(seen, inner);
-      if (!evidence.input && !evidence.output && !evidence.pause) continue;
+      if (!evidence.input && !evidence.output && !evidence.pause && !evidence.wait) continue;
       // Longer parts differ less by chance, since what is too much in one place lacks in another.
       const double noise = usual_noise(parts) * (inner.whole >= 6 * parts.whole ? 4 : 2.5);
       const bool as_good = unexplained(seen.symbols, inner, parts) <= noise + 0.005 &&

@@ -17,6 +17,8 @@ inline WorkSort sort_of(std::uint32_t symbol) { return static_cast<WorkSort>(sym
 // How long the host, or else the device, stood still before a launch: eight steps an octave.
 std::uint16_t pause_code(std::int64_t ns);
 double pause_ns(std::uint16_t code);
+// Added to a code: meanwhile the host waited for the device. Longer than any pause without.
+inline constexpr std::uint16_t kHostWaited = 0x8000;
 
 struct Launches {
   std::span<const std::uint32_t> symbols;

@@ -27,7 +27,8 @@ struct Program {
   bool fused_optimizer = false;    // kernels of its own; else the same simple ones as elsewhere
   bool train = true;               // else forward only
   bool input = true;               // copies from the host for each micro-batch
-  bool pause = false;              // the host waits before each iteration
+  bool pause = false;              // the host stands still before each iteration
+  bool wait = false;               // the host waits for the device before each iteration
   bool setup = false;              // work before the first iteration
   std::size_t setup_kernels = 50;  // of that
   bool other_warm_up = false;      // the first iteration tries kernels out
@@ -67,12 +68,13 @@ class Maker {
   static std::uint32_t symbol(std::size_t name, WorkSort sort = WorkSort::kCompute) {
     return static_cast<std::uint32_t>(name << 2) | static_cast<std::uint32_t>(sort);
   }
-  void launch(std::uint32_t symbol_of, std::int64_t pause = 5000) {
+  void launch(std::uint32_t symbol_of, std::int64_t pause = 5000, bool waited = false) {
     if (chance(random_, program_.dropped)) return;
     if (chance(random_, program_.exchanged)) symbol_of = symbol(700 + random_() % 3);
     trace_.symbols.push_back(symbol_of);
-    trace_.pauses.push_back(pause_code(
-        pause + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(pause))));
+    const std::uint16_t code = pause_code(
+        pause + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(pause)));
+    trace_.pauses.push_back(waited ? code | kHostWaited : code);
   }
   void read_input(std::int64_t pause) {
     if (!program_.input) return;
@@ -106,7 +108,7 @@ class Maker {
   void iterate(std::size_t index) {
     trace_.starts.push_back(trace_.symbols.size());
     const std::int64_t wait = program_.pause ? 400000 : 5000;
-    if (!program_.input) launch(symbol(15), wait);
+    if (!program_.input) launch(symbol(15), wait, program_.wait);
     for (std::size_t i = 0; i < program_.micro_batches; ++i) {
       read_input(i == 0 ? wait : 5000);
       trying_out_ = index == 0 && program_.other_warm_up;
@@ -297,6 +299,22 @@ TEST(Cycle, ALoopThatAProgramEndsWithHasOnlyASetUpBeforeIt) {
     const Trace trace = Maker(program, random).make();
     const Cycle cycle = trace.cycle();
     EXPECT_EQ(found(trace, cycle, 2), program.iterations) << describe(program, trace, cycle);
+  }
+}
+
+TEST(Cycle, AnIterationBeginsWhereTheHostHasWaited) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Random random(seed);
+    // The host is slower than the device, so that waiting takes it no time.
+    const Program program = {
+        .input = false, .wait = true, .setup = true, .setup_kernels = 400, .other_warm_up = true};
+    const Trace trace = Maker(program, random).make();
+    const Cycle cycle = trace.cycle();
+    ASSERT_EQ(cycle.starts.size(), program.iterations) << describe(program, trace, cycle);
+    // The first has more than the others, and other work before it.
+    EXPECT_EQ(std::vector(cycle.starts.begin() + 1, cycle.starts.end()),
+              std::vector(trace.starts.begin() + 1, trace.starts.end()))
+        << describe(program, trace, cycle);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tools/common/api_role.h"
 #include "tools/common/cycle.h"
 #include "tools/common/iteration_marks.h"
 #include "tools/common/launch_log.h"
@@ -178,6 +179,7 @@ class Sequence {
   static void walk(const LaunchLog& log, Symbols& symbols, std::uint32_t queue, Take&& take) {
     LaunchRecord record, first;
     std::int64_t before = kNoTime, done = kNoTime;
+    WorkSort before_sort = WorkSort::kOther;
     std::uint64_t signature = 0;
     std::size_t held = 0;
     const auto give = [&] {
@@ -188,7 +190,11 @@ class Sequence {
       } else if (done != kNoTime) {
         pause = distance_saturated(std::min(done, first.start_ns), first.start_ns);
       }
-      take(first, held == 1 ? first.symbol : symbols.of_group(signature), pause_code(pause), held);
+      // The host waits for its input, too: that is within it.
+      const bool waited = first.waited && before_sort != WorkSort::kToDevice;
+      take(first, held == 1 ? first.symbol : symbols.of_group(signature),
+           static_cast<std::uint16_t>(pause_code(pause) | (waited ? kHostWaited : 0)), held);
+      before_sort = sort_of(first.symbol);
       before = first.launch_ns;
     };
     for (LaunchLog::Reader reader(log); reader.next(record);) {
@@ -440,6 +446,11 @@ void tell_phases(const LaunchLog& log, IterationRun& run) {
   }
 }
 
+bool only_waits(std::string_view call) {
+  const ApiRole role = api_role(call);
+  return role.waits && !role.issues && !role.may_launch;
+}
+
 }  // namespace
 
 MarksUse marks_use(std::string_view text) {
@@ -473,6 +484,7 @@ struct Iterations::Impl {
 
   MarksUse marks;
   Memo<LaneId, Home> homes;
+  Memo<StringId, bool> waits;  // by the name of a call
   std::map<ProcessId, ProcessWork> work;
   std::vector<ProcessWork*> by_process;
   std::vector<std::uint32_t> launches_of;  // by process of a host lane: of its correlations
@@ -510,6 +522,10 @@ void Iterations::Impl::add(const Event& event, const Dictionary& dictionary) {
   const Home& home = home_of(event, dictionary);
   switch (event.kind) {
     case Kind::kApi:
+      if (waits.get(event.name, [&] { return only_waits(dictionary.text(event.name)); })) {
+        at(home.launches).log.add_wait(event);
+        return;
+      }
       if (event.correlation == 0) return;
       if (home.process >= launches_of.size()) launches_of.resize(std::size_t{home.process} + 1);
       launches_of[home.process] = home.launches;

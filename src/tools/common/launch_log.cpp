@@ -54,6 +54,15 @@ void LaunchLog::add_call(const Event& call) {
   // A call into the runtime and the one into the driver inside it: the outer one is the launch.
   if (slot.correlation == call.correlation && slot.start_ns <= call.start_ns) return;
   slot = {call.correlation, call.start_ns};
+  newest_call_ns_ = std::max(newest_call_ns_, call.start_ns);
+  waited_ = false;
+}
+
+void LaunchLog::add_wait(const Event& call) {
+  // What began before the newest call was another thread's.
+  if (waited_ || call.untimed() || call.start_ns < newest_call_ns_) return;
+  waited_ = true;
+  waits_.push_back(call.start_ns);
 }
 
 void LaunchLog::close() { flush(window_.size()); }
@@ -94,7 +103,17 @@ void LaunchLog::flush(std::size_t count) {
   std::ranges::stable_sort(window_, {}, [](const Waiting& one) {
     return std::tuple(one.record.key, one.record.start_ns);
   });
-  for (const Waiting& one : std::span(window_).first(count)) write(one.record);
+  std::ranges::sort(waits_);
+  for (Waiting& one : std::span(window_).first(count)) {
+    if (one.record.launch_ns != kNoTime) {
+      const auto next = std::ranges::upper_bound(waits_, last_launch_ns_);
+      one.record.waited =
+          last_launch_ns_ != kNoTime && next != waits_.end() && *next < one.record.launch_ns;
+      last_launch_ns_ = std::max(last_launch_ns_, one.record.launch_ns);
+    }
+    write(one.record);
+  }
+  waits_.erase(waits_.begin(), std::ranges::upper_bound(waits_, last_launch_ns_));
   window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
@@ -104,7 +123,7 @@ void LaunchLog::write(const LaunchRecord& record) {
   }
   std::vector<std::uint8_t>& bytes = blocks_.back();
   late_ += size_ > 0 && record.key < last_.key ? 1 : 0;
-  put(bytes, record.symbol);
+  put(bytes, std::uint64_t{record.symbol} << 1 | (record.waited ? 1 : 0));
   put(bytes, record.queue);
   put(bytes, difference(last_.scope.value, record.scope.value));
   put(bytes, difference(last_.key, record.key));
@@ -122,7 +141,9 @@ bool LaunchLog::Reader::next(LaunchRecord& record) {
   if (block_ == log_->blocks_.size()) return false;
   const auto time = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
   const std::vector<std::uint8_t>& bytes = log_->blocks_[block_];
-  last_.symbol = static_cast<std::uint32_t>(get(bytes, byte_));
+  const std::uint64_t what = get(bytes, byte_);
+  last_.symbol = static_cast<std::uint32_t>(what >> 1);
+  last_.waited = (what & 1) != 0;
   last_.queue = static_cast<std::uint32_t>(get(bytes, byte_));
   last_.scope.value = static_cast<std::uint32_t>(apply(last_.scope.value, get(bytes, byte_)));
   last_.key = apply(last_.key, get(bytes, byte_));

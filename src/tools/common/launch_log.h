@@ -19,6 +19,7 @@ struct LaunchRecord {
   std::uint32_t symbol = 0;
   std::uint32_t queue = 0;  // the n-th of its process to have work
   FrameId scope{};          // open around its launch
+  bool waited = false;      // for the device, the host has, between the launch before and this one
 };
 
 // The order on the device is that of several queues interleaved, which differs from one iteration
@@ -31,6 +32,8 @@ class LaunchLog {
   void add(const Event& work, std::uint32_t symbol);
   // A host call that may have launched something; also one that ends after its work did.
   void add_call(const Event& call);
+  // A host call that launches nothing and returns when device work is done.
+  void add_wait(const Event& call);
   // After the last event.
   void close();
 
@@ -82,7 +85,12 @@ class LaunchLog {
   std::vector<Waiting> window_;
   std::vector<Call> calls_;  // the newest of each remainder of the correlation
   std::vector<std::vector<std::uint8_t>> blocks_;  // of whole records
+  std::int64_t newest_call_ns_ = kNoTime;
+  // When the host began to wait; of several times without a call between, the first.
+  std::vector<std::int64_t> waits_;
+  bool waited_ = false;  // since the last call
   LaunchRecord last_{};
+  std::int64_t last_launch_ns_ = kNoTime;
   std::uint64_t size_ = 0;
   std::uint64_t late_ = 0;
   bool decided_ = false;

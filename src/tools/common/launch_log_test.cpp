@@ -105,5 +105,35 @@ TEST(LaunchLog, ACallThatEndsAfterItsWorkIsStillItsLaunch) {
   EXPECT_EQ(read(log).front().launch_ns, 40);
 }
 
+TEST(LaunchLog, AWaitLiesBeforeTheLaunchThatFollowsIt) {
+  LaunchLog log;
+  const auto call = [](std::uint64_t id, std::int64_t start) {
+    Event event{};
+    event.kind = Kind::kApi;
+    event.correlation = id;
+    event.start_ns = start;
+    event.end_ns = start + 5;
+    return event;
+  };
+  // More than the window holds; the host waits before every 1000th, another thread all the time.
+  constexpr std::uint64_t kCount = 100000;
+  for (std::uint64_t id = 1; id <= kCount; ++id) {
+    const auto start = static_cast<std::int64_t>(id) * 100;
+    if (id % 1000 == 0) {
+      for (const int later : {20, 40}) log.add_wait(call(0, start - 100 + later));
+    }
+    log.add_call(call(id, start));
+    log.add_wait(call(0, start - 250));
+    log.add(work(1, id, start + 10, start + 60), 5);
+  }
+  std::uint64_t id = 0;
+  for (const LaunchRecord& record : read(log)) {
+    ++id;
+    EXPECT_EQ(record.waited, id % 1000 == 0) << id;
+    EXPECT_EQ(record.symbol, 5u);
+  }
+  EXPECT_EQ(id, kCount);
+}
+
 }  // namespace
 }  // namespace pasta::tools
