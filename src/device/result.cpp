@@ -162,6 +162,20 @@ std::uint64_t skipped_launches(const PatchResult& result) {
   return std::max<std::uint64_t>(launches, 1);
 }
 
+void say_iteration(PatchResult& result, std::uint64_t begun) {
+  ResultTable table{.id = TableId::kIteration};
+  append_row(table, IterationRow{begun});
+  result.tables.insert(result.tables.begin(), std::move(table));
+}
+
+std::optional<std::uint64_t> iteration_of(const PatchResult& result) {
+  for (const ResultTable& table : result.tables) {
+    if (table.id != TableId::kIteration) continue;
+    for (const IterationRow& row : rows_of<IterationRow>(table)) return row.begun;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> write_result(const PatchResult& result, std::size_t most_bytes) {
   Parts parts(result, most_bytes);
   for (const ResultTable& table : result.tables) parts.add(table);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ enum class TableId : std::uint32_t {
   kActivity = 8,      // ActivityRow, named by the place in the program
   kBalance = 9,       // BalanceRow
   kSkipped = 11,      // SkippedRow
+  kIteration = 12,    // IterationRow: when it was launched
   kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
 };
 
@@ -44,6 +46,12 @@ struct UnseenRow {
 inline constexpr std::string_view kSkippedFormat = "skipped/1";
 struct SkippedRow {
   std::uint64_t launches = 0;
+};
+
+// Iterations of its process that had begun when it was launched, as pasta_step() tells: in the
+// n-th, "step#n-1", n. Results of one launch may have it, or not.
+struct IterationRow {
+  std::uint64_t begun = 0;
 };
 
 struct ObjectRow {
@@ -113,6 +121,10 @@ Row total_row(const Row* rows, std::uint32_t copies, std::uint64_t apart, std::u
 // A row of kObjects.
 void append_object(ResultTable& objects, const MemoryObject& object, const Names& names);
 PatchResult result_of(const Launch& launch, std::vector<ResultTable> tables);
+// Puts an IterationRow first.
+void say_iteration(PatchResult& result, std::uint64_t begun);
+// None where it is not said.
+std::optional<std::uint64_t> iteration_of(const PatchResult& result);
 // Of a result of kSkippedFormat.
 std::uint64_t skipped_launches(const PatchResult& result);
 

@@ -89,37 +89,80 @@ void match_what_is_left(const Symbols& all, const Symbols& some, Aligned& aligne
   }
 }
 
+// With numbers that count from `before`.
+Aligned match(const Symbols& all, const Symbols& some, std::span<const NumberedLaunch> launches,
+              std::uint64_t before) {
+  std::vector<std::size_t> places(some.size());
+  std::optional<Aligned> best;
+  // As if all of `all` had been launched in the other run, and only some told.
+  const std::uint64_t last = launches.empty() ? 0 : launches.back().number - before;
+  if (last <= kMostLaunches) {
+    Symbols spread(std::max<std::size_t>(last, all.size()), kAny);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      places[i] = launches[i].number - before - 1;
+      spread[places[i]] = some[i];
+    }
+    best = align_at(all, spread, places);
+  }
+  // As if nothing had been left out in between: both runs tell of the same part of them.
+  if (!best || best->count < some.size()) {
+    for (std::size_t i = 0; i < some.size(); ++i) places[i] = i;
+    auto other = align_at(all, some, places);
+    if (other && (!best || other->count > best->count)) best = std::move(other);
+  }
+  if (!best) best = {Matches(some.size(), kNoMatch), std::vector<bool>(all.size()), 0};
+  match_what_is_left(all, some, *best);
+  return std::move(*best);
+}
+
+// By iteration, where all of both say which.
+template <class Launches, class KeyOf>
+std::optional<std::map<std::uint64_t, std::vector<std::size_t>>> by_iteration(
+    const Launches& launches, const KeyOf& key_of) {
+  std::map<std::uint64_t, std::vector<std::size_t>> found;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const auto& iteration = key_of(launches[i]).iteration;
+    if (!iteration) return std::nullopt;
+    found[*iteration].push_back(i);
+  }
+  return found;
+}
+
+Symbols symbols_at(const Symbols& symbols, const std::vector<std::size_t>& indices) {
+  Symbols found;
+  for (const std::size_t index : indices) found.push_back(symbols[index]);
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::size_t> match_launches(std::span<const LaunchKey> all,
                                         std::span<const NumberedLaunch> some) {
   Alphabet alphabet(all);
-  Symbols symbols_of_all, symbols_of_some;
-  for (const LaunchKey& key : all) symbols_of_all.push_back(alphabet.symbol(key));
-  for (const NumberedLaunch& launch : some) {
-    symbols_of_some.push_back(alphabet.symbol(launch.key));
+  Symbols of_all, of_some;
+  for (const LaunchKey& key : all) of_all.push_back(alphabet.symbol(key));
+  for (const NumberedLaunch& launch : some) of_some.push_back(alphabet.symbol(launch.key));
+  const auto iterations = by_iteration(
+      all, [](const LaunchKey& key) -> auto& { return key; });
+  const auto wanted = by_iteration(
+      some, [](const NumberedLaunch& launch) -> auto& { return launch.key; });
+  if (!iterations || !wanted || iterations->size() <= 1) {
+    return match(of_all, of_some, some, 0).matches;
   }
-  std::vector<std::size_t> places(some.size());
-  std::optional<Aligned> best;
-  // As if all of `all` had been launched in the other run, and only some told.
-  const std::uint64_t last = some.empty() ? 0 : some.back().number;
-  if (last <= kMostLaunches) {
-    Symbols spread(std::max<std::size_t>(last, all.size()), kAny);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      places[i] = some[i].number - 1;
-      spread[places[i]] = symbols_of_some[i];
+  Matches matches(some.size(), kNoMatch);
+  for (const auto& [iteration, indices] : *wanted) {
+    const auto known = iterations->find(iteration);
+    if (known == iterations->end()) continue;
+    std::vector<NumberedLaunch> launches;
+    for (const std::size_t index : indices) launches.push_back(some[index]);
+    // As if the first that is analysed began the iteration: nobody may have counted before it.
+    const auto aligned = match(symbols_at(of_all, known->second), symbols_at(of_some, indices),
+                               launches, launches.front().number - 1);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      if (aligned.matches[i] != kNoMatch) matches[indices[i]] = known->second[aligned.matches[i]];
     }
-    best = align_at(symbols_of_all, spread, places);
   }
-  // As if nothing had been left out in between: both runs tell of the same part of them.
-  if (!best || best->count < some.size()) {
-    for (std::size_t i = 0; i < some.size(); ++i) places[i] = i;
-    auto other = align_at(symbols_of_all, symbols_of_some, places);
-    if (other && (!best || other->count > best->count)) best = std::move(other);
-  }
-  if (!best) best = {Matches(some.size(), kNoMatch), std::vector<bool>(all.size()), 0};
-  match_what_is_left(symbols_of_all, symbols_of_some, *best);
-  return std::move(best->matches);
+  return matches;
 }
 
 }  // namespace pasta::session

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace pasta::session {
 struct LaunchKey {
   std::string kernel;
   std::uint32_t grid[3] = {0, 0, 0};  // 0: unknown
+  std::optional<std::uint64_t> iteration = std::nullopt;
 };
 struct NumberedLaunch {
   LaunchKey key;
@@ -26,10 +28,12 @@ inline constexpr std::size_t kNoMatch = std::numeric_limits<std::size_t>::max();
 // run, or kNoMatch. `all` are in the order in which they were launched. Between those of `some`
 // others may have been left out, of which only the numbers tell how many they were.
 //
-// Both are aligned by kernel and grid with the fewest edits, up to 1024: runs differ where kernels
-// are chosen by measuring them, or launched until something has happened. What is left over then
-// because threads took another turn is matched in order, of each kernel and grid of which both have
-// left as many. The grid does not count for kernels that have one of unknown size in `all`.
+// Where all say in which iteration they were launched, those of one iteration are looked for in the
+// same iteration: between iterations that are analysed, nobody counts. Both are aligned by kernel
+// and grid with the fewest edits, up to 1024: runs differ where kernels are chosen by measuring
+// them, or launched until something has happened. What is left over then because threads took
+// another turn is matched in order, of each kernel and grid of which both have left as many. The
+// grid does not count for kernels that have one of unknown size in `all`.
 std::vector<std::size_t> match_launches(std::span<const LaunchKey> all,
                                         std::span<const NumberedLaunch> some);
 

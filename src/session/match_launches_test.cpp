@@ -50,6 +50,24 @@ TEST(MatchLaunches, WhatWasNotAnalysedIsNobodyElses) {
   EXPECT_EQ(match_launches(launches("bbbb"), analysed("a..b")), (Indices{kNoMatch, 3}));
 }
 
+TEST(MatchLaunches, InTheirIterations) {
+  const auto in = [](auto keys, std::uint64_t iteration) {
+    for (auto& key : keys) key.iteration = iteration;
+    return keys;
+  };
+  std::vector<LaunchKey> all;
+  for (const std::uint64_t iteration : {0, 1, 2}) {
+    for (LaunchKey& key : in(launches("aab"), iteration)) all.push_back(std::move(key));
+  }
+  auto some = analysed("aab");
+  for (NumberedLaunch& launch : some) launch.key.iteration = 2;
+  EXPECT_EQ(match_launches(all, some), (Indices{6, 7, 8})) << "numbers alone would say the first";
+  some[2].key.iteration = 7;
+  EXPECT_EQ(match_launches(all, some), (Indices{6, 7, kNoMatch}));
+  all[0].iteration.reset();
+  EXPECT_EQ(match_launches(all, some), (Indices{0, 1, 2})) << "not all say it";
+}
+
 TEST(MatchLaunches, TheGridCountsUnlessItIsUnknown) {
   EXPECT_EQ(match_launches(launches("ab", 4), analysed("ab", 8)), (Indices{kNoMatch, kNoMatch}));
   EXPECT_EQ(match_launches(launches("ab", 0), analysed("ab", 8)), (Indices{0, 1}));

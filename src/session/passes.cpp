@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <system_error>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -72,6 +76,21 @@ std::map<ProcessKey, ProcessId> keys_of(const Dictionary& dictionary,
   return keys;
 }
 
+// The number in "step#7", as pasta_step() tells of an iteration.
+std::optional<std::uint64_t> step_of(const Event& event, const Dictionary& dictionary) {
+  constexpr std::string_view kStep = "step#";
+  const std::string_view name = dictionary.text(event.name);
+  if (event.kind != Kind::kScope ||
+      event.detail != static_cast<std::uint16_t>(ScopeDomain::kIteration) ||
+      !name.starts_with(kStep)) {
+    return std::nullopt;
+  }
+  std::uint64_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kStep.size(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
 // The kernels of the run with times, as they were launched.
 class Timed final : public Scan {
  public:
@@ -82,9 +101,17 @@ class Timed final : public Scan {
     std::int64_t start_ns;
     LaunchKey key;
   };
-  // In the order of the launches.
+  // In the order of the launches, each with its iteration where the process marks any.
   std::vector<Kernel>& kernels(ProcessId process) {
     auto& kernels = processes_[process.value];
+    const auto& marks = marks_[process.value];
+    for (Kernel& kernel : kernels) {
+      const auto call = calls_.find(kernel.correlation);
+      if (marks.empty() || call == calls_.end()) continue;
+      // The marks of one process follow each other; what is before the first is of none.
+      const auto behind = marks.upper_bound(call->second);
+      kernel.key.iteration = behind == marks.begin() ? 0 : std::prev(behind)->second;
+    }
     const bool numbered =
         std::ranges::all_of(kernels, [](const Kernel& kernel) { return kernel.ordinal > 0; });
     std::ranges::stable_sort(kernels, {}, [numbered](const Kernel& kernel) {
@@ -100,6 +127,15 @@ class Timed final : public Scan {
 
  private:
   void on_event(const Event& event, std::span<const std::byte>) override {
+    if (event.untimed()) {
+      // It is of no iteration.
+    } else if (event.kind == Kind::kApi && event.correlation != 0) {
+      calls_.try_emplace(event.correlation, event.start_ns);
+    } else if (const auto step = step_of(event, dictionary())) {
+      auto& marks = marks_[process_of(event).value];
+      marks[event.start_ns] = *step + 1;
+      marks.try_emplace(event.end_ns, *step + 2);
+    }
     if (event.kind != Kind::kKernel) return;
     const KernelData& kernel = event.kernel;
     processes_[process_of(event).value].push_back(
@@ -112,6 +148,9 @@ class Timed final : public Scan {
   }
 
   std::map<std::uint32_t, std::vector<Kernel>> processes_;
+  // By process: how many iterations have begun, from when on.
+  std::map<std::uint32_t, std::map<std::int64_t, std::uint64_t>> marks_;
+  std::unordered_map<std::uint64_t, std::int64_t> calls_;  // when they began, by correlation
   std::size_t count_ = 0;
 };
 
@@ -146,7 +185,8 @@ class Patched final : public Scan {
       return;
     }
     if (!told.key) {
-      told.key = {name, {result->grid[0], result->grid[1], result->grid[2]}};
+      told.key = {
+          name, {result->grid[0], result->grid[1], result->grid[2]}, device::iteration_of(*result)};
     }
     for (device::ResultTable& table : result->tables) {
       if (table.id != device::TableId::kObjects) continue;

@@ -99,6 +99,21 @@ class Passes(unittest.TestCase):
         self.assertEqual(kernels["a"], [1, 10, 128, 128, 12_800_000_000])
         self.assertEqual(kernels["tried"], [1, None, 128, 128, None])
 
+    def test_those_of_an_iteration_are_looked_for_in_it(self):
+        # Three iterations of a and b, of which each is launched in the one before it on the device: by their times
+        # on the device they would be of the next. The last alone was analysed, and nobody counted the others.
+        lines = [HEAD.format(pid=7)]
+        for step in range(3):
+            begin = 1000 * step
+            lines.append(f'scope {begin} {begin + 1000} T1 "step#{step}" iteration\n')
+            for number, kernel in ((2 * step + 1, "a"), (2 * step + 2, "b")):
+                call = begin + 100 * (number - 2 * step)
+                lines.append(f'api {call} {call + 9} T1 "launch" correlation=P1:{number}\n'
+                             f'kernel {call + 1000} {call + 1050} L1 "{kernel}" correlation=P1:{number} grid=4,1,1\n')
+        blob = blobs.result(blobs.table(blobs.ITERATION, [(3,)]), grid=(4, 1, 1)).hex()
+        joined = self.join("".join(lines), patched((1, "a"), (2, "b"), blob=blob))
+        self.assertEqual([d[:3] for d in self.devices(joined)], [(1, "3100 3150", "other_run"), (2, "3200 3250", "other_run")])
+
     def test_what_share_of_the_time_was_analysed(self):
         self.join(timed("a", "b", "b", "b"), patched((1, "a")))
         finding = self.part(self.report("access"), "times-of-another-run")

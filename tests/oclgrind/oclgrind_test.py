@@ -273,6 +273,13 @@ class Oclgrind(unittest.TestCase):
         reuse, = self.table(report, "reuse", "kernels")
         self.assertEqual((reuse["launches"], reuse["time"]), (3, times["strided"]))
 
+    def test_iterations_of_two_runs(self):
+        self.run_twice("--launches", "iterations:1/2", program=(OPENCL, "iterations"))
+        report = json.loads((self.folder / "r.json").read_text())
+        # Of step#0 and step#1 the first begins when one iteration has ended.
+        rows = [list(r.values()) for r in self.table(report, "reuse", "iterations")]
+        self.assertEqual(rows, [["step#1", 3, 16384, 2 * 12288 + 9216, 33792]])
+
     def test_what_two_runs_read_and_how_they_end(self):
         both = self.folder / "both"
         script = f"cat >> {both}; {OPENCL} iterations; exit 3"

@@ -63,6 +63,7 @@ bool wants_raw() {
 // One launch under way.
 struct Running {
   std::int64_t start_ns;
+  std::uint64_t iteration = 0;
   std::string kernel;
   std::vector<device::MemoryObject> objects;
   std::map<std::uint64_t, std::string> names;  // by the address of an object
@@ -120,6 +121,7 @@ class Watcher final : public sim::Plugin {
     ++launches_;
     auto running = std::make_unique<Running>();
     running->start_ns = now_ns();
+    running->iteration = collector_.iterations();
     const sim::Kernel* kernel = invocation->getKernel();
     running->kernel = kernel->getName();
     device::Launch& launch = running->launch;
@@ -127,7 +129,7 @@ class Watcher final : public sim::Plugin {
       launch.grid[i] = static_cast<std::uint32_t>(invocation->getNumGroups()[i]);
       launch.block[i] = static_cast<std::uint32_t>(invocation->getLocalSize()[i]);
     }
-    if (!policy_.take(running->kernel, launch.grid, launch.block, collector_.iterations())) {
+    if (!policy_.take(running->kernel, launch.grid, launch.block, running->iteration)) {
       push_result(*running, device::kSkippedFormat, device::result_of(launch, {}));
       return;
     }
@@ -157,7 +159,7 @@ class Watcher final : public sim::Plugin {
       device::PatchResult result = running_->patches[i]->result(names);
       result.barriers = running_->barriers;
       result.dropped = running_->runner->dropped();
-      push_result(*running_, patches_[i]->format, result);
+      push_result(*running_, patches_[i]->format, std::move(result));
     }
     running_.reset();
   }
@@ -209,8 +211,8 @@ class Watcher final : public sim::Plugin {
   }
 
  private:
-  void push_result(const Running& running, std::string_view format,
-                   const device::PatchResult& result) {
+  void push_result(const Running& running, std::string_view format, device::PatchResult result) {
+    device::say_iteration(result, running.iteration);
     for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
       tell(running, format, part.data(), part.size());
     }

@@ -97,7 +97,8 @@ struct Pending {
   std::uint64_t code, code_bytes;
   std::optional<device::UnseenRow> unseen;
   std::shared_ptr<const Places> places;
-  std::uint64_t number;  // in the process
+  std::uint64_t number;     // in the process
+  std::uint64_t iteration;  // as IterationRow has it
   std::int64_t start_ns;
 };
 
@@ -423,6 +424,7 @@ void leave_out(const LaunchData& data) {
 void begin_launch(const LaunchData& data, Handle stream_handle) {
   State& s = state();
   const std::int64_t start_ns = now_ns();
+  const std::uint64_t iteration = s.collector->iterations();
   Context* context = nullptr;
   std::shared_ptr<Stream> stream;
   std::uint64_t number = 0;
@@ -439,7 +441,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     const auto module = s.modules.find(data.module);
     taken = patch != nullptr && context->usable && !context->lost && module != s.modules.end() &&
             module->second.patched && s.collector->is_collecting() &&
-            s.policy.take(name, data.grid, data.block, s.collector->iterations());
+            s.policy.take(name, data.grid, data.block, iteration);
     if (taken) {
       const auto kernel = module->second.unseen.find(std::string_view(name));
       if (kernel != module->second.unseen.end()) unseen = kernel->second;
@@ -484,6 +486,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .unseen = unseen,
                   .places = std::move(places),
                   .number = number,
+                  .iteration = iteration,
                   .start_ns = start_ns};
   std::optional<std::size_t> at;
   if (table) {
@@ -557,6 +560,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
         result.tables.emplace_back(device::ResultTable{.id = device::TableId::kUnseen}),
         *pending.unseen);
   }
+  device::say_iteration(result, pending.iteration);
   for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
     const trace::DeviceResult given{.size = sizeof given,
                                     .kernel = pending.kernel.data(),

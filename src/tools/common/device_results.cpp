@@ -73,6 +73,7 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
                       .process = dictionary.lane(event.lane).process,
                       .launch = event.device.launch,
                       .start_ns = event.start_ns,
+                      .iteration = device::iteration_of(*result),
                       .result = std::move(*result)};
   // Parts of one launch come one after the other.
   const auto [last, fresh] = last_launch_.try_emplace(launch.process.value, launch.launch);

@@ -29,6 +29,7 @@ struct LaunchResult {
   ProcessId process;
   std::uint64_t launch = 0;  // the n-th of its process
   std::int64_t start_ns = 0;
+  std::optional<std::uint64_t> iteration;  // as device::IterationRow has it
   // Where a result is kept in several parts, the first of them.
   bool first = true;
   device::PatchResult result;

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +32,10 @@ using stats::IntervalSet;
 
 // Of the launches of one iteration: beyond it, what iterations touch is unknown.
 constexpr std::size_t kMostPieces = std::size_t{1} << 20;
+// Of a process, of which what is touched is still added up.
+constexpr std::uint64_t kOpenIterations = 4;
+// As pasta_step() names them.
+constexpr std::string_view kStep = "step#";
 constexpr double kStreaming = 1.25;  // sectors for each different one
 
 using ObjectKey = std::pair<std::uint32_t, std::uint64_t>;  // process, number
@@ -64,7 +73,8 @@ struct Launch {
   std::uint32_t process = 0;
   std::uint64_t number = 0;
   std::int64_t start_ns = 0;
-  std::uint64_t touched = 0;  // bytes of objects
+  std::uint64_t iteration = 0;  // as device::IterationRow has it; 0: none, or unknown
+  std::uint64_t touched = 0;    // bytes of objects
   std::uint64_t asked = 0, sectors = 0;
   std::uint64_t of_objects = 0;  // of the sectors
   FingerprintRow fingerprint;
@@ -89,11 +99,46 @@ struct Shared {
   std::uint64_t launches = 0;
   std::int64_t bytes = 0;
 };
-struct Iteration {
+class Iteration {
+ public:
   std::string name;
-  std::uint64_t launches = 0;
-  Cell touched, sets;  // unknown when there were too many pieces
-  std::uint64_t sectors = 0;
+  void add(const Launch& launch) {
+    ++launches_;
+    sectors_ += launch.sectors;
+    sum_ = add_saturated(sum_, length(launch.sets));
+    pieces_ += pieces(launch.sets);
+    if (pieces_ > kMostPieces) {
+      sets_.clear();
+    } else {
+      unite_into(sets_, launch.sets);
+    }
+  }
+  // Launches that come later are more, of which nothing else is known.
+  void close() {
+    if (!touched_) touched_ = length(sets_);
+    sets_.clear();
+  }
+  [[nodiscard]] std::uint64_t launches() const { return launches_; }
+  [[nodiscard]] std::uint64_t sectors() const { return sectors_; }
+  // Unknown when there were too many pieces, or launches that came too late.
+  [[nodiscard]] Cell touched() const { return is_known() ? Cell(*touched_) : Cell(); }
+  [[nodiscard]] Cell sum() const { return is_known() ? Cell(sum_) : Cell(); }
+  void add_late(const Launch& launch) {
+    ++launches_;
+    sectors_ += launch.sectors;
+    lose();
+  }
+  void lose() { lost_ = true; }
+  [[nodiscard]] bool is_closed() const { return touched_.has_value(); }
+
+ private:
+  [[nodiscard]] bool is_known() const { return touched_ && !lost_ && pieces_ <= kMostPieces; }
+  std::uint64_t launches_ = 0, sectors_ = 0;
+  std::int64_t sum_ = 0;
+  std::size_t pieces_ = 0;
+  Sets sets_;
+  std::optional<std::int64_t> touched_;
+  bool lost_ = false;
 };
 
 class ReuseTool : public Tool {
@@ -111,6 +156,7 @@ class ReuseTool : public Tool {
 
   Result<Report> finish(const Context&) override {
     for (auto& [process, open] : open_) end_launch(open);
+    take_numbered();
     Report report{.tool = "reuse", .title = "Working sets and reuse", .parts = {}};
     add_findings(report);
     results_.add_times(report);
@@ -128,9 +174,10 @@ class ReuseTool : public Tool {
     bool any = false;
     Launch before;
     bool any_before = false;
-    std::vector<Launch> pending;  // since the end of the last iteration
+    std::vector<Launch> pending;  // since the end of the last iteration, that do not say theirs
     std::size_t pieces = 0;       // of these
     bool too_many = false;
+    std::map<std::uint64_t, Iteration> numbered;
   };
 
   void take(const LaunchResult& result) {
@@ -142,6 +189,7 @@ class ReuseTool : public Tool {
       open.launch.process = result.process.value;
       open.launch.number = result.launch;
       open.launch.start_ns = result.start_ns;
+      open.launch.iteration = result.iteration.value_or(0);
     }
     Launch& launch = open.launch;
     for (const device::ResultTable& table : result.result.tables) {
@@ -199,43 +247,70 @@ class ReuseTool : public Tool {
       ++shared.launches;
       shared.bytes = add_saturated(shared.bytes, bytes);
     }
-    open.pieces += pieces(launch.sets);
-    open.too_many = open.too_many || open.pieces > kMostPieces;
-    if (open.too_many) open.pending.clear();
     open.before = launch;
     open.any_before = true;
-    if (!open.too_many) open.pending.push_back(std::move(launch));
+    if (launch.iteration > 0) {
+      add_numbered(open, launch);
+    } else {
+      open.pieces += pieces(launch.sets);
+      open.too_many = open.too_many || open.pieces > kMostPieces;
+      if (open.too_many) open.pending.clear();
+      if (!open.too_many) open.pending.push_back(std::move(launch));
+    }
     open.launch = {};
     open.any = false;
   }
 
-  // Launches of its process that began in it.
+  static void add_numbered(Open& open, const Launch& launch) {
+    Iteration& iteration = open.numbered[launch.iteration];
+    if (iteration.is_closed()) {
+      iteration.add_late(launch);
+    } else {
+      iteration.add(launch);
+    }
+    // Results come when streams have got so far, but not iterations later.
+    const std::uint64_t newest = open.numbered.rbegin()->first;
+    for (auto& [number, older] : open.numbered) {
+      if (number + kOpenIterations <= newest) older.close();
+    }
+  }
+
+  // What launches do not say themselves: those of its process that began in it are of it.
   void end_iteration(const Event& mark, const Dictionary& dictionary) {
     const std::uint32_t process = dictionary.lane(mark.lane).process.value;
+    const std::string name(dictionary.text(mark.name));
     Open& open = open_[process];
     end_launch(open);
-    Iteration iteration{.name = std::string(dictionary.text(mark.name)),
-                        .launches = 0,
-                        .touched = {},
-                        .sets = {},
-                        .sectors = 0};
-    Sets all;
-    std::int64_t sum = 0;
+    Iteration iteration;
+    iteration.name = name;
     for (const Launch& launch : open.pending) {
-      if (!mark.untimed() && launch.start_ns < mark.start_ns) continue;
-      ++iteration.launches;
-      iteration.sectors += launch.sectors;
-      sum = add_saturated(sum, length(launch.sets));
-      unite_into(all, launch.sets);
+      if (mark.untimed() || launch.start_ns >= mark.start_ns) iteration.add(launch);
     }
-    if (!open.too_many) {
-      iteration.touched = length(all);
-      iteration.sets = sum;
-    }
-    if (iteration.launches > 0 || open.too_many) iterations_.push_back(std::move(iteration));
+    if (open.too_many) iteration.lose();
+    const bool any = iteration.launches() > 0 || open.too_many;
     open.pending.clear();
     open.pieces = 0;
     open.too_many = false;
+    iteration.close();
+    if (any) iterations_.push_back(std::move(iteration));
+    std::uint64_t number = 0;
+    const char* const end = name.data() + name.size();
+    if (!name.starts_with(kStep)) return;
+    const auto [stop, error] = std::from_chars(name.data() + kStep.size(), end, number);
+    if (error == std::errc() && stop == end) ended_.emplace_back(process, number + 1, name);
+  }
+
+  // Those of which launches say that they are of them, and that have ended.
+  void take_numbered() {
+    for (const auto& [process, number, name] : ended_) {
+      auto& numbered = open_[process].numbered;
+      const auto known = numbered.find(number);
+      if (known == numbered.end()) continue;
+      known->second.close();
+      known->second.name = name;
+      iterations_.push_back(std::move(known->second));
+      numbered.erase(known);
+    }
   }
 
   // Sectors that groups accessed for each different one of theirs.
@@ -311,8 +386,8 @@ class ReuseTool : public Tool {
                             {"moved", Unit::kBytes}},
                 .rows = {}};
     for (const Iteration& iteration : iterations_) {
-      table.rows.push_back({iteration.name, count_cell(iteration.launches), iteration.touched,
-                            iteration.sets, moved_cell(iteration.sectors)});
+      table.rows.push_back({iteration.name, count_cell(iteration.launches()), iteration.touched(),
+                            iteration.sum(), moved_cell(iteration.sectors())});
     }
     return table;
   }
@@ -351,6 +426,7 @@ class ReuseTool : public Tool {
   std::map<std::string, Kernel> kernels_;
   std::map<Pair, Shared> pairs_;
   std::vector<Iteration> iterations_;
+  std::vector<std::tuple<std::uint32_t, std::uint64_t, std::string>> ended_;  // process, number
   std::uint64_t most_granule_ = 0;
 };
 
