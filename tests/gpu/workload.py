@@ -20,6 +20,8 @@ import torch
 
 MODELS = ("resnet50-train", "gpt2-train", "bert-train", "gpt2-infer")
 WARM_UP = 5
+KINETO = ("cuda", "full", "stacks")
+PROTON = {"proton": "shadow", "proton-python": "python"}  # what its contexts are
 AGAIN = 2  # steps before those that are timed, when another process had the GPU in between
 
 
@@ -71,21 +73,22 @@ def profiler_of(name):
     """A context in which the rival of this name watches; of Kineto its profile."""
     if name == "nvtx":
         return torch.autograd.profiler.emit_nvtx()
-    if name not in ("cuda", "full"):
+    if name not in KINETO:
         return contextlib.nullcontext()
     from torch.profiler import ProfilerActivity as Activity
-    return torch.profiler.profile(activities=[Activity.CUDA] + ([Activity.CPU] if name == "full" else []))
+    return torch.profiler.profile(activities=[Activity.CUDA] + ([Activity.CPU] if name != "cuda" else []),
+                                  **({"with_stack": True, "record_shapes": True} if name == "stacks" else {}))
 
 
 @contextlib.contextmanager
 def proton_of(name, counts):
     """Proton around it, if it is asked for; into `counts` goes how many kernels it saw."""
-    if name != "proton":
+    if name not in PROTON:
         yield
         return
     import triton.profiler as proton
     with tempfile.TemporaryDirectory() as folder:
-        proton.start(f"{folder}/proton", context="shadow")
+        proton.start(f"{folder}/proton", context=PROTON[name])
         yield
         proton.finalize()
         with open(f"{folder}/proton.hatchet") as file:
@@ -107,10 +110,10 @@ def timed(step, steps):
 
 
 @contextlib.contextmanager
-def started_proton():
+def started_proton(context):
     import triton.profiler as proton
     with tempfile.TemporaryDirectory() as folder:
-        session = proton.start(f"{folder}/proton", context="shadow")
+        session = proton.start(f"{folder}/proton", context=context)
         yield
         proton.finalize(session)
 
@@ -124,9 +127,9 @@ def started(start, stop):
 
 def switch_of(name):
     """What gives a context in which the watching of this name is on; outside of it, it is off."""
-    if name == "proton":
-        return started_proton
-    if name in ("cuda", "full"):
+    if name in PROTON:
+        return lambda: started_proton(PROTON[name])
+    if name in KINETO:
         return lambda: profiler_of(name)
     if name == "floor":
         floor = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).collect_nothing
@@ -193,9 +196,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("steps", type=int)
     parser.add_argument("models", nargs="+", choices=MODELS)
-    parser.add_argument("--profiler", choices=("cuda", "full", "nvtx", "proton"))
+    parser.add_argument("--profiler", choices=(*KINETO, "nvtx", *PROTON))
     parser.add_argument("--serve", action="store_true")
-    parser.add_argument("--switch", choices=("none", "floor", "pasta", "pasta_nvtx", "cuda", "full", "proton"), default="none")
+    parser.add_argument("--switch", default="none",
+                        choices=("none", "floor", "pasta", "pasta_nvtx", *KINETO, *PROTON))
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--memory", type=float, metavar="SECONDS")
     arguments = parser.parse_args()
@@ -212,7 +216,7 @@ def main():
         with proton_of(arguments.profiler, counts), profiler_of(arguments.profiler) as profile:
             result = timed(step, arguments.steps)
         result["proton"] = sum(counts)
-        if profile and arguments.profiler in ("cuda", "full"):
+        if profile and arguments.profiler in KINETO:
             result["kernels"] = kernels_of(profile)
         print(json.dumps({"model": name, **result}), flush=True)
         del step

@@ -71,13 +71,13 @@ MODELS = {
 
 def step(model, optimiser, inputs):
     loss = model(inputs).sum()  # line: loss
-    loss.backward()
+    loss.backward()  # line: backward
     optimiser.step()
     optimiser.zero_grad()
 
 
 def steps(model, optimiser, inputs):
-    with torch.profiler.record_function("window"):
+    with torch.profiler.record_function("window"):  # line: window
         for _ in range(2):
             step(model, optimiser, inputs)
 

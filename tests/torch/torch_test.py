@@ -82,10 +82,10 @@ class Torch(unittest.TestCase):
         cls.environment = {**os.environ, "PASTA_CACHE": str(cls.folder / "cache")}
         cls.traces = {}
 
-    def watch(self, *words, options=(), code=0):
+    def watch(self, *words, options=(), code=0, environment={}):
         shutil.copy(MODEL, self.folder)
         result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", *options, "--", PYTHON, *words],
-                                cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600,
+                                cwd=self.folder, env={**self.environment, **environment}, capture_output=True, text=True, timeout=600,
                                 check=False)
         self.assertEqual(result.returncode, code, result.stderr)
         self.output = result.stdout
@@ -117,6 +117,8 @@ class Torch(unittest.TestCase):
                         for scope in trace.inside("window") if scope["domain"] in ("operator", "annotation")]
                 begin = next(i for i, record in enumerate(records) if record[0] == "window")
                 theirs = [tuple(record) for record in records[begin:begin + len(ours)]]
+                # Of lists of tensors the legacy profiler knows nothing.
+                ours = [(n, [[] if d and isinstance(d[0], list) else d for d in dims], s, f) for n, dims, s, f in ours]
                 self.assertGreater(len(ours), 100)
                 # The legacy profiler has numbers that are no thread's on what has no sequence.
                 self.assertEqual([(n, d, s) for n, d, s, _ in ours], [(n, d, s) for n, d, s, _ in theirs])
@@ -176,6 +178,39 @@ class Torch(unittest.TestCase):
         self.assertEqual(places["aten::ones"], "program.py(6): <module>")
         self.assertEqual(places["aten::clamp_min"], "mine/__init__.py(4): <lambda>")
         self.assertEqual(places["aten::relu"], "mine/__init__.py(4): use")
+
+    def test_without_a_compiler(self):
+        """What both can know is the same: operators with shapes, the modules they run in, and their lines."""
+        def known(trace):
+            found = []
+            for scope in trace.inside("window"):
+                path = str(scope["path"])
+                # Of reshape() PyTorch makes another view where a dispatch mode is.
+                if scope["name"] in ("aten::view", "aten::_reshape_alias"):
+                    continue
+                if (scope["name"].startswith("aten::") and not scope["forward"] and "Backward" not in path and
+                        "autograd::engine" not in path):
+                    modules = [name for domain, name in scope["path"] if domain == "module"]
+                    places = [name for domain, name in scope["path"] if domain == "python"]
+                    found.append((scope["name"], str(scope["said"]), modules[-1:], places[-1]))
+            return found
+
+        nothing = {"PATH": str(self.folder / "nothing"), "CXX": "", "PASTA_CACHE": str(self.folder / "empty")}
+        for name in ("bert", "convolutional", "recurrent"):
+            with self.subTest(name):
+                with_it, _ = self.model(name)
+                self.needs_operators(with_it)
+                without = self.watch("model.py", name, environment=nothing)
+                self.assertIn("dispatch mode, because there is no C++ compiler", without.facts["torch"])
+                theirs, ours = known(with_it), known(without)
+                # What the one calls below those two lines, the other cannot see or tell from the rest.
+                apart = f"model.py({line_of('backward')}): step", f"model.py({line_of('window')}): steps"
+                forward = [said for said in ours if said[3] not in apart]
+                at = iter(theirs)
+                for said in forward:
+                    self.assertIn(said, at)
+                self.assertEqual({str(said[2:]) for said in theirs if said[3] not in apart},
+                                 {str(said[2:]) for said in forward})
 
     def test_stacks_and_off(self):
         text = """

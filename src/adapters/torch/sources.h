@@ -1,5 +1,5 @@
-// Texts of this folder, for the watched process: made of extension.cpp and start.py when PASTA is
-// built.
+// Texts of this folder, for the watched process: made of extension.cpp, start.py and fallback.py
+// when PASTA is built.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,7 @@
 namespace pasta::adapters::torch {
 
 extern const std::string_view kExtensionSource;
+extern const std::string_view kFallbackSource;
 extern const char* const kStartSource;
 
 }  // namespace pasta::adapters::torch

@@ -1,8 +1,9 @@
 """What begins to watch PyTorch, in the watched process, when PyTorch is about to be loaded.
 
 Run by the collector (torch.cpp), which gives it the functions begin_module, end_module,
-begin_operator, end_operator, begin_backward, end_backward, fact, library, short_path, table and the text EXTENSION. Nothing of it
-may fail into the program: what cannot be watched is said as a fact of the process.
+begin_operator, end_operator, begin_backward, end_backward, fact, library, short_path and table and the texts
+EXTENSION and FALLBACK. Nothing of it may fail into the program: what cannot be watched is said as a fact of
+the process.
 """
 import sys
 
@@ -28,6 +29,37 @@ def when_loaded(name, begin):
                 begin(sys.modules.get(name))
 
     spec.__class__ = Loading
+
+
+def when_imported(wanted):
+    """Calls wanted[name](module) once a module of this name is there: now, or when it is imported."""
+    waiting = {name: begin for name, begin in wanted.items() if name not in sys.modules}
+    for name in wanted.keys() - waiting.keys():
+        when_loaded(name, wanted[name])
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name not in waiting:
+                return None
+            specs = (finder.find_spec(name, path, target) for finder in sys.meta_path
+                     if finder is not self and hasattr(finder, "find_spec"))
+            spec = next(filter(None, specs), None)
+            execute = getattr(spec and spec.loader, "exec_module", None)
+            if execute is None:
+                return spec
+
+            def exec_module(module):
+                execute(module)
+                try:
+                    waiting.pop(name)(module)
+                except Exception:
+                    pass
+
+            spec.loader.exec_module = exec_module
+            return spec
+
+    if waiting:
+        sys.meta_path.insert(0, Finder())
 
 
 def version_of(torch):
@@ -137,6 +169,19 @@ def extension(torch):
     return how
 
 
+FORWARD, BACKWARD, USER_SCOPE = range(3)  # what begin_operator() is told
+
+
+def without_extension(torch, why):
+    names = dict(globals())
+    try:
+        exec(compile(FALLBACK, "<pastaprof>", "exec"), names)
+        names["watch_operators"](torch)
+        return f"operators by a dispatch mode, because {why}"
+    except Exception as error:
+        return f"no operators: {why}; {type(error).__name__}: {error}"
+
+
 # --- modules
 
 def about(kind, cache={}):
@@ -237,20 +282,70 @@ def watch_backward(torch):
     torch.autograd.grad = watched(torch.autograd.grad)
 
 
+# --- kernels that Triton launches
+
+def watch_triton():
+    """They are operators: none of PyTorch's is around them, or a large one."""
+    import functools
+    import json
+    known = {}  # by the function that is compiled, which Triton keeps
+
+    def learn(kernel):
+        function = kernel
+        while not hasattr(function, "__code__"):
+            function = function.fn
+        code = function.__code__
+        where = {"file": short_path(code.co_filename), "line": code.co_firstlineno}
+        known[id(kernel)] = kernel, "triton::" + function.__name__, json.dumps(where, separators=(",", ":"))
+        return known[id(kernel)]
+
+    def watch(kind):
+        plain = kind.run
+
+        @functools.wraps(plain)
+        def run(self, *args, **kwargs):
+            begun = 0
+            if not kwargs.get("warmup"):  # which only compiles it
+                try:
+                    _, name, where = known.get(id(self.fn)) or learn(self.fn)
+                    begun = begin_operator(name, where, 0, 0, 0, FORWARD)
+                except Exception:
+                    pass
+            try:
+                return plain(self, *args, **kwargs)
+            finally:
+                if begun:
+                    end_operator(begun)
+
+        kind.run = run
+
+    when_imported({
+        "triton.runtime.jit": lambda module: watch(module.JITFunction),
+        # Of PyTorch's compiler, which has launchers of its own.
+        "torch._inductor.runtime.triton_heuristics": lambda module: watch(module.CachingAutotuner)})
+
+
 def begin(torch):
     if torch is None or not hasattr(torch, "_C"):
         return
     try:
         import os
         library(os.path.dirname(torch.__file__))
+        # Where its compiler writes Python; else into a folder that places.cpp knows by its name.
+        if os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
+            library(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+        import warnings
+        # Of our hooks, which do nothing there.
+        warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
         said = f"torch {torch.__version__}"
         try:
             how = "operators by its callbacks, " + extension(torch)
         except Unbuilt as error:
-            how = f"no operators: {error}"
+            how = without_extension(torch, error)
         fact("torch", f"{said}: {how}")
         watch_modules(torch)
         watch_backward(torch)
+        watch_triton()
     except Exception as error:
         fact("torch", f"not watched: {type(error).__name__}: {error}")
 

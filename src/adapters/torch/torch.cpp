@@ -83,6 +83,8 @@ constexpr PastaTorch kTorch = {sizeof(PastaTorch), open, close};
 
 // --- what the program in start.py calls
 
+enum Kind : std::uint64_t { kForward, kBackward, kUserScope };  // as in start.py
+
 const python::Api& api() { return *python::api(); }
 
 std::string_view text_at(Object* arguments, std::ptrdiff_t i) {
@@ -123,7 +125,8 @@ Object* end_module(Object*, Object*) noexcept {
   return number(0);
 }
 
-// begin_operator(name, arguments, sequence, forward_thread, thread): what end_operator() needs
+// begin_operator(name, arguments, sequence, forward_thread, thread, kind): what end_operator()
+// needs
 Object* begin_operator(Object*, Object* arguments) noexcept {
   PastaOperator what{};
   const std::string_view name = text_at(arguments, 0), said = text_at(arguments, 1);
@@ -134,7 +137,10 @@ Object* begin_operator(Object*, Object* arguments) noexcept {
   what.sequence = number_at(arguments, 2);
   what.forward_thread = number_at(arguments, 3);
   what.thread = number_at(arguments, 4);
-  what.wants_place = 1;
+  const std::uint64_t kind = number_at(arguments, 5);
+  what.wants_place = kind == kForward;
+  what.is_backward = kind == kBackward;
+  what.is_user_scope = kind == kUserScope;
   const PastaOpened opened = open(&what);
   // Whoever ends places ends what is in them.
   return number(opened.places != 0 ? opened.places : opened.range);
@@ -181,7 +187,7 @@ Object* fact(Object*, Object* arguments) noexcept {
 
 // library(folder)
 Object* library(Object*, Object* arguments) noexcept {
-  python::set_library(text_at(arguments, 0));
+  python::add_library(text_at(arguments, 0));
   return number(0);
 }
 
@@ -226,9 +232,9 @@ void on_library(const char* file) noexcept {
                                                     {"library", library},
                                                     {"short_path", short_path},
                                                     {"table", table}};
-  const python::Text texts[] = {{"EXTENSION", kExtensionSource}};
-  python::run(kStartSource, "<pastaprof>", kFunctions, sizeof kFunctions / sizeof kFunctions[0],
-              texts, 1);
+  const python::Text texts[] = {{"EXTENSION", kExtensionSource}, {"FALLBACK", kFallbackSource}};
+  python::run(kStartSource, python::kOwnProgram, kFunctions,
+              sizeof kFunctions / sizeof kFunctions[0], texts, sizeof texts / sizeof texts[0]);
 }
 
 }  // namespace pasta::adapters::torch

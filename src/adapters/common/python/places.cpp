@@ -16,7 +16,7 @@ namespace {
 using trace::append;
 
 // Whose code it is, the nearer to the user the larger.
-enum class Owner : std::uint8_t { kLibrary, kPackage, kUser };
+enum class Owner : std::uint8_t { kCollector, kLibrary, kPackage, kUser };
 
 struct Code {
   Object* code;  // a reference that is kept, so that the address stays this code's
@@ -47,7 +47,9 @@ struct Seen {
 constinit Seen* g_seen = nullptr;
 constinit std::atomic<bool> g_busy = false;
 
-constinit char g_library[PATH_MAX] = {};
+constexpr std::uint32_t kMostLibraries = 4;
+constinit char g_libraries[kMostLibraries][PATH_MAX] = {};
+constinit std::uint32_t g_library_count = 0;
 constinit char g_folder[PATH_MAX] = {};  // that the process began in, with a slash
 
 Seen* seen() {
@@ -104,8 +106,10 @@ std::string_view in_library(std::string_view path) {
 }
 
 Owner owner_of(std::string_view file) {
-  const std::string_view library(g_library);
-  if (!library.empty() && begins(file, library)) return Owner::kLibrary;
+  for (std::uint32_t i = 0; i < g_library_count; ++i) {
+    if (begins(file, g_libraries[i])) return Owner::kLibrary;
+  }
+  if (file == kOwnProgram) return Owner::kCollector;
   if (begins(file, "<")) {
     const bool typed =
         begins(file, "<string>") || begins(file, "<stdin>") || begins(file, "<ipython");
@@ -115,6 +119,8 @@ Owner owner_of(std::string_view file) {
   if (file.size() >= kOurs.size() && from(file, file.size() - kOurs.size()) == kOurs) {
     return Owner::kLibrary;
   }
+  // What PyTorch's compiler has written.
+  if (!behind(file, "/torchinductor_").empty()) return Owner::kLibrary;
   if (!in_packages(file).empty()) return Owner::kPackage;
   return in_library(file).empty() ? Owner::kUser : Owner::kLibrary;
 }
@@ -201,11 +207,11 @@ std::string_view place_of(const Code& code, int line, char* scratch) {
 
 }  // namespace
 
-void set_library(std::string_view folder) noexcept {
-  if (folder.size() + 1 >= sizeof g_library) return;
-  std::memcpy(g_library, folder.data(), folder.size());
-  g_library[folder.size()] = '/';
-  g_library[folder.size() + 1] = '\0';
+void add_library(std::string_view folder) noexcept {
+  if (g_library_count == kMostLibraries || folder.size() + 1 >= PATH_MAX) return;
+  char* library = g_libraries[g_library_count++];
+  std::memcpy(library, folder.data(), folder.size());
+  library[folder.size()] = '/';
 }
 
 std::string_view short_path(std::string_view path) noexcept {
@@ -245,7 +251,8 @@ void Places::find(bool all) noexcept {
       Sight sight{};
       const Code code = code_of(*python, object, fresh, sight);
       const bool kept = sight != Sight::kNotKept;
-      if (all ? kept && count_ < kMostPlaces : !any || code.owner > best) {
+      const bool wanted = all ? kept && count_ < kMostPlaces : !any || code.owner > best;
+      if (wanted && code.owner != Owner::kCollector) {
         const int line = python->line(frame);
         std::string_view text = kept ? place_of(code, line, text_) : std::string_view();
         if (text.empty() && !all) text = write_place(code, line, text_);

@@ -9,6 +9,8 @@ namespace pasta::adapters::common::python {
 
 inline constexpr std::uint32_t kMostPlaces = 48;  // more of a deep stack are not told
 inline constexpr std::size_t kLongestPlace = 1024;
+// What run() calls a program of ours, whose frames are no places.
+inline constexpr char kOwnProgram[] = "<pastaprof>";
 
 // Places, outermost first, each "file.py(12): function".
 class Places {
@@ -28,8 +30,9 @@ class Places {
   char text_[kLongestPlace];  // of what could not be kept
 };
 
-// The folder of a library whose places are nobody's own. Once, of PyTorch.
-void set_library(std::string_view folder) noexcept;
+// A folder whose places are nobody's own: of PyTorch, and of what its compiler writes. At most
+// four, with the interpreter's lock.
+void add_library(std::string_view folder) noexcept;
 // How a file is called: below the folder that the process began in, else below where packages are.
 std::string_view short_path(std::string_view path) noexcept;
 
