@@ -119,6 +119,8 @@ class Torch(unittest.TestCase):
                 theirs = [tuple(record) for record in records[begin:begin + len(ours)]]
                 # Of lists of tensors the legacy profiler knows nothing.
                 ours = [(n, [[] if d and isinstance(d[0], list) else d for d in dims], s, f) for n, dims, s, f in ours]
+                # It has no numbers of autograd's engine either.
+                ours = [(n, d, -1 if n.startswith("autograd::engine") else s, f) for n, d, s, f in ours]
                 self.assertGreater(len(ours), 100)
                 # The legacy profiler has numbers that are no thread's on what has no sequence.
                 self.assertEqual([(n, d, s) for n, d, s, _ in ours], [(n, d, s) for n, d, s, _ in theirs])
@@ -292,6 +294,83 @@ class Torch(unittest.TestCase):
         zeros = next(lane for lane, name in found if name == "aten::zeros")
         self.assertNotEqual(linear, zeros)
         self.assertIn((linear, "AddmmBackward0"), found)
+
+    def test_functions_checkpoints_and_loaders(self):
+        trace = self.program("""
+            import torch
+            from torch.utils.checkpoint import checkpoint
+
+            class Double(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, x):
+                    return x.mul(2)
+                @staticmethod
+                def backward(ctx, gradient):
+                    return gradient.mul(2)
+
+            class Model(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.inner = torch.nn.Linear(2, 2)
+                def forward(self, x):
+                    return Double.apply(checkpoint(self.inner, x))
+
+            class Data(torch.utils.data.Dataset):
+                def __len__(self):
+                    return 2
+                def __getitem__(self, i):
+                    return torch.full((2,), float(i)).cos()
+
+            model = Model()
+            for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1):
+                model(batch.requires_grad_()).sum().backward()
+        """)
+        self.needs_operators(trace)
+        places = {(scope["name"], scope["path"][-1][1]) for scope in trace.scopes if scope["path"]}
+        self.assertIn(("Double", "program.py(18): forward"), places)
+        self.assertIn(("aten::mul", "program.py(11): backward"), places)
+        self.assertIn(("aten::cos", "program.py(24): __getitem__"), places)
+        self.assertEqual(len({scope["lane"] for scope in trace.scopes if scope["name"] == "aten::cos"}), 1)
+        self.assertNotIn("aten::cos", {scope["name"] for scope in trace.inside("Model")})
+        double = next(scope for scope in trace.scopes if scope["name"] == "DoubleBackward")
+        self.assertIn(("operator", "Double"), double["path"])
+        self.assertIn(("module", "Model"), double["path"])
+        # Forward, and again for the backward pass.
+        inner = [scope for scope in trace.scopes if scope["name"] == "inner"]
+        self.assertEqual(len(inner), 2)
+        for scope, around in zip(inner, ("CheckpointFunction", "CheckpointFunctionBackward")):
+            self.assertEqual([name for domain, name in scope["path"] if domain == "module"], ["Model"])
+            self.assertIn(("operator", around), scope["path"])
+
+    def test_ranks(self):
+        """Of gloo, in two processes: each with its modules, and the sum of gradients among its operators."""
+        trace = self.program("""
+            import os
+            import torch
+            import torch.multiprocessing as processes
+
+            def work(rank):
+                torch.distributed.init_process_group("gloo", init_method="file://" + os.path.abspath("ranks"),
+                                                     rank=rank, world_size=2)
+                model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+                for _ in range(2):
+                    model(torch.ones(1, 2)).sum().backward()
+                torch.distributed.destroy_process_group()
+
+            if __name__ == "__main__":
+                processes.start_processes(work, nprocs=2, start_method="fork")
+        """)
+        self.needs_operators(trace)
+        for name in ("DistributedDataParallel", "module", "module.0", "AddmmBackward0"):
+            with self.subTest(name):
+                lanes = [scope["lane"] for scope in trace.scopes if scope["name"] == name]
+                self.assertEqual((len(lanes), len(set(lanes))), (4, 2))
+        self.assertTrue(any("all_reduce" in scope["name"] or "allreduce" in scope["name"] for scope in trace.scopes))
+        addmm = [scope for scope in trace.scopes if scope["name"] == "aten::addmm"]
+        self.assertTrue(addmm)
+        for scope in addmm:
+            self.assertIn(("module", "module.0"), scope["path"])
+            self.assertIn(("python", "program.py(11): work"), scope["path"])
 
     def test_a_library_is_looked_for_where_its_user_says(self):
         """The collector stands in front of dlopen, which looks where the caller's RUNPATH says."""

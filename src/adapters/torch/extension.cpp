@@ -1,6 +1,9 @@
 // Compiled in the watched process against its PyTorch, behind the text of border.h: hears of every
 // operator on every thread.
 #include <ATen/record_function.h>
+#if PASTA_TORCH_VERSION >= 201
+#include <torch/csrc/autograd/function.h>
+#endif
 
 #include <atomic>
 #include <charconv>
@@ -15,8 +18,8 @@ const PastaTorch* g_collector = nullptr;
 constexpr std::size_t kLongestArguments = 16 << 10;
 constexpr std::size_t kLongestList = 30;  // of numbers that PyTorch's own profiler calls a list
 
-// Ranges of this thread in which no Python runs, so that their operators have no other place.
-thread_local unsigned g_closed = 0;
+// Whether this thread is in a range in which no Python runs, so that operators have no other place.
+thread_local bool g_closed = false;
 thread_local std::string g_dims, g_types;
 
 bool ends_with(const char* text, std::size_t bytes, const char* ending) {
@@ -24,39 +27,23 @@ bool ends_with(const char* text, std::size_t bytes, const char* ending) {
   return bytes >= count && std::memcmp(text + bytes - count, ending, count) == 0;
 }
 
-// Autograd's number of the only thread that has run operators which wait for their backward pass;
-// 0: none has, kSeveral: several have.
-constexpr std::uint64_t kSeveral = ~std::uint64_t{0};
-std::atomic<std::uint64_t> g_forward_thread{0};
-
-void note_forward(std::uint64_t thread) {
-  std::uint64_t known = g_forward_thread.load(std::memory_order_relaxed);
-  if (known == thread || known == kSeveral) return;
-  if (known != 0 || !g_forward_thread.compare_exchange_strong(known, thread)) {
-    g_forward_thread.store(known == thread ? thread : kSeveral, std::memory_order_relaxed);
-  }
-}
-
-// Around a backward operator. It bears the number, and not the thread, of the forward one.
+// Around a backward operator, and what has to be done for it before and afterwards.
 bool is_engine(const char* name) { return std::strncmp(name, "autograd::engine::", 18) == 0; }
 
+// Autograd's numbers of an operator. A range of its engine has none: it gets those of the backward
+// operator that it is about to call, so that it hangs below the same forward operator.
 void add_sequence(const at::RecordFunction& function, PastaOperator& what) {
   what.thread = function.threadId();
   what.forward_thread = function.forwardThreadId();
-  if (function.seqNr() < 0) return;
-  what.sequence = static_cast<std::uint64_t>(function.seqNr()) + 1;
-  if (what.forward_thread != 0) return;
-  if (function.scope() == at::RecordScope::FUNCTION && !is_engine(what.name)) {
-    note_forward(what.thread);
-    return;
-  }
-  // With none it would look like a forward operator.
-  const std::uint64_t thread = g_forward_thread.load(std::memory_order_relaxed);
-  if (thread == 0 || thread == kSeveral) {
-    what.sequence = 0;
-  } else {
-    what.forward_thread = thread;
-  }
+  if (function.seqNr() >= 0) what.sequence = static_cast<std::uint64_t>(function.seqNr()) + 1;
+#if PASTA_TORCH_VERSION >= 201
+  if (!is_engine(what.name)) return;
+  const auto node = torch::autograd::get_current_node();
+  // What adds gradients up has the largest number there is.
+  if (node == nullptr || node->sequence_nr() >= std::uint64_t{1} << 63) return;
+  what.sequence = node->sequence_nr() + 1;
+  what.forward_thread = node->thread_id();
+#endif
 }
 
 // Functions that a program writes in Python have plain names, and their backward ends so; those of
@@ -64,11 +51,13 @@ void add_sequence(const at::RecordFunction& function, PastaOperator& what) {
 bool is_closed(const at::RecordFunction& function, const char* name, std::size_t bytes) {
   switch (function.scope()) {
     case at::RecordScope::USER_SCOPE:
-      return false;
+      return g_closed;
     case at::RecordScope::BACKWARD_FUNCTION:
       return !ends_with(name, bytes, "Backward");
+    case at::RecordScope::TORCHSCRIPT_FUNCTION:
+      return true;
     default:
-      return std::strstr(name, "::") != nullptr;
+      return g_closed || std::strstr(name, "::") != nullptr;
   }
 }
 
@@ -153,7 +142,8 @@ void add_arguments(const at::RecordFunction& function) {
 
 struct Opened : at::ObserverContext {
   PastaOpened opened;
-  bool closed;
+  bool was_closed;
+  bool has_changed;  // of what may end on another thread nothing has
 };
 
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
@@ -166,7 +156,8 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     what.is_user_scope = function.scope() == at::RecordScope::USER_SCOPE;
     what.is_backward =
         function.scope() == at::RecordScope::BACKWARD_FUNCTION || is_engine(what.name);
-    what.wants_place = g_closed == 0 && function.scope() == at::RecordScope::FUNCTION;
+    what.wants_place = !g_closed && (function.scope() == at::RecordScope::FUNCTION ||
+                                     function.scope() == at::RecordScope::TORCHSCRIPT_FUNCTION);
     if (!what.is_user_scope) {
       add_arguments(function);
       what.arguments = g_dims.data();
@@ -175,8 +166,9 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     }
     auto context = std::make_unique<Opened>();
     context->opened = g_collector->open(&what);
-    context->closed = closed;
-    if (closed) ++g_closed;
+    context->was_closed = g_closed;
+    context->has_changed = closed != g_closed;
+    g_closed = closed;
     return context;
   } catch (...) {
     return nullptr;
@@ -186,7 +178,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
 void end(const at::RecordFunction&, at::ObserverContext* context) {
   if (context == nullptr) return;
   const auto* opened = static_cast<Opened*>(context);
-  if (opened->closed && g_closed > 0) --g_closed;
+  if (opened->has_changed) g_closed = opened->was_closed;
   g_collector->close(opened->opened);
 }
 

@@ -39,6 +39,8 @@ ScopeDomain domain_of(const PastaOperator& what) {
 std::uint64_t open_places(SpoolPush& push, const python::Places& places) {
   const std::uint32_t count = places.count();
   if (count == 0 || push.lies_in(places[count - 1], ScopeDomain::kPython)) return 0;
+  // That a library runs what is open is known already, and its lines say nothing to the user.
+  if (places.are_of_library() && push.scope().value != 0) return 0;
   std::uint64_t first = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t range = push.open({.name = places[i], .domain = ScopeDomain::kPython});

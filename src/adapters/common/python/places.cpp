@@ -258,7 +258,7 @@ void Places::find(bool all) noexcept {
         if (text.empty() && !all) text = write_place(code, line, text_);
         if (!text.empty()) places_[all ? count_++ : 0] = text;
         any = true;
-        best = code.owner;
+        best = code.owner > best ? code.owner : best;
       }
       if (sight != Sight::kFirst) python->release(object);
       Object* caller = !all && any && best == Owner::kUser ? nullptr : python->caller(frame);
@@ -266,6 +266,7 @@ void Places::find(bool all) noexcept {
       frame = caller;
     }
     if (!all) count_ = any ? 1 : 0;
+    is_library_ = best <= Owner::kLibrary;
     for (std::uint32_t i = 0; i < count_ / 2; ++i) {
       const std::string_view inner = places_[i];
       places_[i] = places_[count_ - 1 - i];

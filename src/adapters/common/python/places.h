@@ -22,10 +22,13 @@ class Places {
   // of a package, or else of anything.
   void find(bool all) noexcept;
   [[nodiscard]] std::uint32_t count() const { return count_; }
+  // All of them are of PyTorch, what it has written, or Python's library.
+  [[nodiscard]] bool are_of_library() const { return is_library_; }
   [[nodiscard]] std::string_view operator[](std::uint32_t i) const { return places_[i]; }
 
  private:
   std::uint32_t count_ = 0;
+  bool is_library_ = false;
   std::string_view places_[kMostPlaces];
   char text_[kLongestPlace];  // of what could not be kept
 };
