@@ -153,14 +153,15 @@ class Check:
         def watched(*options):
             number = len(workers)
             return [self.pastaprof, "run", "-f", "-o", f"cost{number}.pasta", "--report", "-", *options, "--"]
-        workload = [sys.executable, str(HERE / "workload.py"), "10", *self.arguments.models, "--serve"]
+        workload = [sys.executable, str(HERE / "workload.py"), "10", *self.arguments.models, "--serve", "--turns", "1"]
         workers = {}
-        modes = {"bare": None, "cupti": ("--adapter", "cupti"), "operators, modules": ("--python", "off"),
-                 "and lines": ("--python", "lines"), "and stacks": ("--python", "stacks"), "kineto": "full", "kineto with stacks": "stacks",
-                 "proton with python": "proton-python"}
+        # Ours watch all the time; the others are switched on for every other turn.
+        modes = {"bare": "none", "cupti": ("--adapter", "cupti"), "operators, modules": ("--python", "off"),
+                 "and lines": ("--python", "lines"), "and stacks": ("--python", "stacks"), "kineto": "full",
+                 "kineto with stacks": "stacks", "proton with python": "proton-python"}
         for mode, options in modes.items():
             before = watched(*options) if isinstance(options, tuple) else []
-            after = ["--profiler", options] if isinstance(options, str) else []
+            after = ["--switch", options] if isinstance(options, str) else []
             workers[mode] = subprocess.Popen(
                 [*before, *workload, *after], cwd=self.work, env=self.environment, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -173,13 +174,21 @@ class Check:
             while time.monotonic() < end:
                 for model in self.arguments.models:
                     for mode, worker in workers.items():
-                        worker.stdin.write(model + "\n")
-                        worker.stdin.flush()
+                        try:
+                            worker.stdin.write(model + "\n")
+                            worker.stdin.flush()
+                        except BrokenPipeError:  # said of it below
+                            continue
                         said = self.answer(worker)
-                        if said and said.get("ms"):
-                            times.setdefault(model, {}).setdefault(mode, []).extend(said["ms"])
+                        if said is None:
+                            continue
+                        always = mode == "bare" or isinstance(modes[mode], tuple)
+                        for part in said["on"] + (said["off"] if always else []):
+                            times.setdefault(model, {}).setdefault(mode, []).extend(part["ms"])
                 rounds += 1
             self.figures["cost"] = {"rounds": rounds, "times_ms": times}
+            for mode in modes:
+                self.check(f"cost: {mode} ran", all(mode in times.get(model, {}) for model in self.arguments.models), "")
             for model, modes_of in times.items():
                 bare = modes_of.get("bare")
                 if not bare:
