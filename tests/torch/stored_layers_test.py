@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Tool layers on a stored trace of PyTorch that was made with_stack: the times and kernels of modules are
-those that come out of the file itself, by launches and the ranges around them."""
+"""Tool layers on stored traces. Of PyTorch, made with_stack: the times and kernels of modules are those that come
+out of the file itself, by launches and the ranges around them. Of Nsight Systems: ranges of NVTX are the tree."""
 import bisect
 import collections
 import gzip
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
+import tempfile
 import unittest
 
 PROGRAM = os.environ["PASTAPROF"]
@@ -39,8 +41,8 @@ def by_the_file():
 
 
 class StoredLayers(unittest.TestCase):
-    def table(self, *words):
-        result = subprocess.run([PROGRAM, "report", TRACE, "--tool", "layers", "--format", "json", *words],
+    def table(self, *words, trace=TRACE):
+        result = subprocess.run([PROGRAM, "report", trace, "--tool", "layers", "--format", "json", *words],
                                 capture_output=True, text=True, check=True)
         table = next(p for p in json.loads(result.stdout)["reports"][0]["parts"] if p.get("id") == "layers")
         return [dict(zip((c["name"] for c in table["columns"]), row)) for row in table["rows"]]
@@ -57,6 +59,34 @@ class StoredLayers(unittest.TestCase):
         self.assertEqual(rows[0]["device_total"] - rows[0]["device_self"],
                          sum(row["device_total"] for row in rows if row["depth"] == rows[0]["depth"] + 1))
 
+    def test_ranges_of_nvtx(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "t.sqlite"
+            with sqlite3.connect(trace) as database:
+                database.executescript(NSIGHT)
+            database.close()
+            rows = self.table("--opt", "scopes=annotation", trace=trace)
+        self.assertEqual([(row["module"], row["depth"], row["calls"], row["host_total"], row["device_total"],
+                           row["device_self"], row["kernels"]) for row in rows],
+                         [("model", 0, 1, 90, 30, 10, 3), ("layer", 1, 2, 30, 20, 20, 2),
+                          ("(outside modules)", 0, None, None, 5, 5, 1)])
+
+
+# Two calls of a layer in a model; what PyTorch says of operators is none of it.
+NSIGHT = """
+CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (1, 'kernel'), (2, 'cudaLaunchKernel');
+CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER);
+INSERT INTO NVTX_EVENTS VALUES (0, 90, 59, 'model', 1677721601), (10, 20, 59, 'layer', 1677721601),
+  (11, 19, 59, 'aten::mul, seq = 7, op_id = 1', 1677721601), (30, 50, 59, 'layer', 1677721601);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (12, 13, 1677721601, 1, 2), (31, 32, 1677721601, 2, 2),
+  (60, 61, 1677721601, 3, 2), (95, 96, 1677721601, 4, 2);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 110, 0, 1, 7, 1, 1677721600, 1, 1), (110, 120, 0, 1, 7, 2, 1677721600, 1, 1),
+  (120, 130, 0, 1, 7, 3, 1677721600, 1, 1), (130, 135, 0, 1, 7, 4, 1677721600, 1, 1);
+"""
 
 if __name__ == "__main__":
     unittest.main()

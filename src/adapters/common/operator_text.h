@@ -1,5 +1,7 @@
-// What PyTorch writes into the name of an NVTX range (torch.autograd.profiler.emit_nvtx):
+// What frameworks write into the name of an NVTX range. PyTorch, by emit_nvtx of its profiler:
 // "aten::mul, seq = 45328, op_id = 990726, sizes = [[2, 3], []]".
+// XLA, for JAX and others:
+// "Thunk:#name=jit(f)/dot_general,hlo_op=gemm_fusion_dot.3,unique_hlo_op_id=8589934597#".
 //
 // Needs no libstdc++: this header is for the collector too.
 #pragma once
@@ -14,6 +16,7 @@ struct OperatorText {
   std::string_view name;
   std::uint64_t sequence = 0;  // + 1; 0 = none
   std::string_view sizes;      // "[[2, 3], []]"
+  std::string_view hlo;        // XLA's name of the operation, where it is not the name
   bool is_operator = false;
 };
 
@@ -50,13 +53,43 @@ inline std::string_view sizes(std::string_view text) {
   return {};
 }
 
+// The value of the key that ends with '=', up to `end`.
+inline std::string_view value_of(std::string_view text, std::string_view key,
+                                 std::string_view end) {
+  const std::size_t at = text.find(key);
+  if (at == text.npos) return {};
+  const std::string_view rest = from(text, at + key.size());
+  const std::size_t over = rest.find(end);
+  return {rest.data(), over == rest.npos ? rest.size() : over};
+}
+
+// What XLA has compiled, `text` being what stands between the two '#'. A name may have commas.
+inline OperatorText of_xla(std::string_view text) {
+  OperatorText out{.name = value_of(text, "name=", ",hlo_op="), .sizes = {}, .hlo = {}};
+  const std::string_view hlo = value_of(text, "hlo_op=", ",");
+  if (text.substr(0, 5) != "name=" || out.name.empty()) {
+    out.name = hlo;
+  } else {
+    out.hlo = hlo;
+  }
+  out.is_operator = !out.name.empty();
+  return out;
+}
+
 }  // namespace operator_text
 
 inline OperatorText read_operator(std::string_view text) {
   constexpr std::string_view kSequence = ", seq = ";
   constexpr std::string_view kOperatorId = ", op_id = ";
   constexpr std::string_view kSizes = ", sizes = ";
-  OperatorText out{.name = text, .sizes = {}};
+  constexpr std::string_view kThunk = "Thunk:#";
+  if (text.size() > kThunk.size() && text.substr(0, kThunk.size()) == kThunk &&
+      text.back() == '#') {
+    const std::string_view said = operator_text::from(text, kThunk.size());
+    const OperatorText of_xla = operator_text::of_xla({said.data(), said.size() - 1});
+    if (of_xla.is_operator) return of_xla;
+  }
+  OperatorText out{.name = text, .sizes = {}, .hlo = {}};
   std::size_t end = text.npos;
   for (const std::string_view key : {kSequence, kOperatorId, kSizes}) {
     const std::size_t at = text.find(key);

@@ -389,6 +389,7 @@ RowTaker::Label RowTaker::make_label(string_view text) {
     std::erase(sizes, ' ');
     out.sizes = dictionary_.string(sizes);
   }
+  if (!read.hlo.empty()) out.hlo = dictionary_.string(read.hlo);
   return out;
 }
 
@@ -413,6 +414,10 @@ StringId RowTaker::arguments(const Row& row, const Label& label) {
   if (label.sizes) {
     key("Input Dims");
     scratch_ += dictionary_.text(label.sizes);
+  }
+  if (label.hlo) {
+    key("hlo_op");
+    base::append_json_string(scratch_, dictionary_.text(label.hlo));
   }
   if (!nvtx_names_.empty()) {
     const auto global = static_cast<std::uint64_t>(row.integer(kNvtxTid).value_or(0));

@@ -78,6 +78,7 @@ class RowTaker {
     StringId name{};
     std::uint64_t sequence = 0;
     StringId sizes{};
+    StringId hlo{};
     ScopeDomain domain = ScopeDomain::kAnnotation;
   };
   using DomainKey = std::array<std::uint64_t, 3>;  // process, domain, category

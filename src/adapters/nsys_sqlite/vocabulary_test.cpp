@@ -37,6 +37,28 @@ TEST(NsysVocabulary, OperatorsOfPyTorch) {
   EXPECT_EQ(plain.name, "step 4, seq=5");
 }
 
+TEST(NsysVocabulary, OperatorsOfXla) {
+  using common::OperatorText, common::read_operator;
+  const OperatorText named = read_operator(
+      "Thunk:#name=jit(loss)/jvp(f(x,y))/"
+      "dot_general,hlo_op=gemm_fusion_dot.3,unique_hlo_op_id=85#");
+  EXPECT_TRUE(named.is_operator);
+  EXPECT_EQ(named.name, "jit(loss)/jvp(f(x,y))/dot_general");
+  EXPECT_EQ(named.hlo, "gemm_fusion_dot.3");
+  EXPECT_EQ(named.sequence, 0u);
+
+  const OperatorText bare = read_operator("Thunk:#hlo_op=command_buffer_1#");
+  EXPECT_TRUE(bare.is_operator);
+  EXPECT_EQ(bare.name, "command_buffer_1");
+  EXPECT_EQ(bare.hlo, "");
+  for (const auto* const other :
+       {"Thunk:#", "Thunk:##", "Thunk:#name=#", "Thunk:#hlo_op=#", "Thunk:#hlo_op=x",
+        "XlaModule:#hlo_module=jit_loss,program_id=2651#"}) {
+    EXPECT_FALSE(read_operator(other).is_operator) << other;
+    EXPECT_EQ(read_operator(other).name, other);
+  }
+}
+
 TEST(NsysVocabulary, NumbersOutsideOfTheTablesSayNothing) {
   for (const std::int64_t number : {INT64_MIN, std::int64_t{-1}, std::int64_t{99}, INT64_MAX}) {
     EXPECT_EQ(copy_kind(number).direction, CopyDirection::kUnknown);

@@ -99,6 +99,7 @@ class Call {
     if (text.is_operator) said_.domain = ScopeDomain::kOperator;
     JsonMembers members(memory_, sizeof memory_);
     if (!text.sizes.empty()) members.add("Input Dims", text.sizes);
+    if (!text.hlo.empty()) members.add_text("hlo_op", text.hlo);
     if (domain.name != nullptr) members.add_text("domain", domain.name->view());
     if (given != nullptr) {
       if (const Text* name = category_name(domain, given->category)) {
