@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pasta/pasta.h"
@@ -343,16 +344,18 @@ Clock read_clock() {
 }
 
 // Kernels of known length by the GPU's own clock: prints the first and the last reading of it, as
-// times of CLOCK_MONOTONIC, what CUDA's events say of the length, and how far apart the bounds are
-// between which that clock lies, all in ns.
+// times of CLOCK_MONOTONIC, what CUDA's events say of the length, how far apart the bounds are
+// between which that clock lies, and how long the event after it comes after the one before, all in
+// ns.
 int timing(int count) {
   constexpr int kBlocks = 132;
   unsigned long long* readings;
   std::vector<unsigned long long> read(2 * kBlocks);
   CHECK(cudaMalloc(&readings, read.size() * sizeof read[0]));
-  cudaEvent_t before, after;
+  cudaEvent_t before, after, last;
   CHECK(cudaEventCreate(&before));
   CHECK(cudaEventCreate(&after));
+  CHECK(cudaEventCreate(&last));
   timed_spin<<<kBlocks, 32>>>(1000, readings);
   read_clock();
   for (int i = 0; i < count; ++i) {
@@ -363,8 +366,10 @@ int timing(int count) {
     CHECK(cudaDeviceSynchronize());
     const Clock second = read_clock();
     CHECK(cudaMemcpy(read.data(), readings, read.size() * sizeof read[0], cudaMemcpyDeviceToHost));
-    float ms = 0;
+    float ms = 0, since_last_ms = 0;
     CHECK(cudaEventElapsedTime(&ms, before, after));
+    if (i > 0) CHECK(cudaEventElapsedTime(&since_last_ms, last, after));
+    std::swap(last, after);
     unsigned long long begin = read[0], end = read[1];
     for (std::size_t k = 0; k < read.size(); k += 2) {
       begin = read[k] < begin ? read[k] : begin;
@@ -375,9 +380,10 @@ int timing(int count) {
         (first.least_ns + first.most_ns) / 4 + (second.least_ns + second.most_ns) / 4;
     const long long first_ns = first.most_ns - first.least_ns;
     const long long second_ns = second.most_ns - second.least_ns;
-    std::printf("%lld %lld %.0f %lld\n", static_cast<long long>(begin) + offset_ns,
+    std::printf("%lld %lld %.0f %lld %.0f\n", static_cast<long long>(begin) + offset_ns,
                 static_cast<long long>(end) + offset_ns, static_cast<double>(ms) * 1e6,
-                first_ns > second_ns ? first_ns : second_ns);
+                first_ns > second_ns ? first_ns : second_ns,
+                static_cast<double>(since_last_ms) * 1e6);
   }
   return 0;
 }
