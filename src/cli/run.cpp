@@ -41,7 +41,7 @@ const OptionRow kTraceRow = {"-o,--output",
 const OptionRow kReportRow = {"--report",
                               "PASTA_REPORT",
                               "FILE",
-                              "Where the report goes; - is standard error",
+                              "Where the report goes, named as with -o; - is standard error",
                               &Settings::report,
                               {},
                               false,
@@ -171,7 +171,9 @@ std::string host() {
   return name.data();
 }
 
-Result<std::string> expand(const std::string& pattern, const trace::JobRank& rank) {
+// What a name of a file, which was given as `option`, stands for.
+Result<std::string> expand(const char* option, const std::string& pattern) {
+  const trace::JobRank rank = trace::job_rank_of_environment();
   std::string name;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') {
@@ -188,9 +190,9 @@ Result<std::string> expand(const std::string& pattern, const trace::JobRank& ran
     } else if (what == 'r') {
       if (rank.rank < 0) {
         return fail(ErrorCode::kUsage,
-                    fmt::format("--output {}: %r needs a rank, and no launcher of a job has set "
+                    fmt::format("--{} {}: %r needs a rank, and no launcher of a job has set "
                                 "one (OMPI_COMM_WORLD_RANK, PMI_RANK, RANK, SLURM_PROCID)",
-                                pattern));
+                                option, pattern));
       }
       name += fmt::format("{}", rank.rank);
     } else if (const std::size_t end = pattern.find('}', i);
@@ -199,13 +201,13 @@ Result<std::string> expand(const std::string& pattern, const trace::JobRank& ran
       const char* value = std::getenv(variable.c_str());
       if (value == nullptr) {
         return fail(ErrorCode::kUsage,
-                    fmt::format("--output {}: the environment has no {}", pattern, variable));
+                    fmt::format("--{} {}: the environment has no {}", option, pattern, variable));
       }
       name += value;
       i = end;
     } else {
       return fail(ErrorCode::kUsage,
-                  fmt::format("--output {}: after % comes p, h, r, q{{NAME}} or %", pattern));
+                  fmt::format("--{} {}: after % comes p, h, r, q{{NAME}} or %", option, pattern));
     }
   }
   return name;
@@ -264,7 +266,7 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   WatchPlan plan;
   plan.program = settings.operands[0];
   if (settings.output != "-") {
-    auto name = expand(settings.output, rank);
+    auto name = expand("output", settings.output);
     if (!name) return tl::unexpected(std::move(name).error());
     plan.output = std::move(*name);
   }
@@ -312,7 +314,9 @@ Result<int> run(const Settings& settings) {
   auto analysis = Analysis::make(settings);
   if (!analysis) return tl::unexpected(std::move(analysis).error());
   Settings of_report = settings;
-  of_report.output = settings.report;
+  auto report = expand("report", settings.report);
+  if (!report) return tl::unexpected(std::move(report).error());
+  of_report.output = std::move(*report);
   auto destination = Destination::open(of_report, Destination::Stream::kError);
   if (!destination) return tl::unexpected(std::move(destination).error());
   auto plan = plan_of_watch(settings);

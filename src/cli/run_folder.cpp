@@ -134,6 +134,8 @@ void RunFolder::ends(std::int32_t wait_status) {
 
 void RunFolder::remove() {
   std::error_code error;
+  // First, so that who is reading the rest can tell that it went meanwhile.
+  std::filesystem::remove(path_ + '/' + kRunFile, error);
   for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
     if (entry.path().extension() == kLaneEnding) free_space(entry.path());
   }

@@ -106,6 +106,18 @@ class Snapshots(Watching):
                 self.assertEqual(events, whole[thread][:len(events)], "what was read is a beginning")
         self.assertLess(len(snapshots[0]), len(snapshots[2]))
 
+    def test_a_run_that_ends_while_it_is_read(self):
+        watched = subprocess.Popen([PROGRAM, "run", "-o", "t.pasta", "--report", "r", "--", ANNOTATE, "ranges", "300000"],
+                                   cwd=self.folder, stderr=subprocess.DEVNULL)
+        seen = []
+        while watched.poll() is None:
+            result = subprocess.run([PROGRAM, "report", "t.pasta.run", "--tool", "summary", "--format", "csv"],
+                                    cwd=self.folder, capture_output=True, check=False)
+            seen.append((result.returncode, result.stderr.decode()))
+        # All of it up to a moment, or no answer.
+        self.assertEqual([m for code, m in seen if code not in (0, 1) and not re.search(r": \d begin_without_end$", m)], [])
+        self.assertEqual(self.report()["trace"]["events"], {"scope": 600_000})
+
     def test_ranks(self):
         script = f"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 '{ANNOTATE}' ranges 1 & RANK=1 WORLD_SIZE=2 '{ANNOTATE}' ranges 2; wait"
         self.run_watched("sh", "-c", script)

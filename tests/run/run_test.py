@@ -85,6 +85,10 @@ class Run(unittest.TestCase):
         self.run_watched("true", options=("-o", "%h-%r-%q{WHAT}-%%.pasta"),
                          env={**os.environ, "RANK": "3", "WORLD_SIZE": "4", "WHAT": "x"})
         self.assertIn(f"{os.uname().nodename}-3-x-%.pasta", self.left())
+        self.run_watched("true", options=("-o", "t-%r.pasta", "--report", "report-%r"),
+                         env={**os.environ, "RANK": "3", "WORLD_SIZE": "4"})
+        self.assertIn("report-3", self.left())
+        self.assertEqual(self.run_watched("true", options=("--report", "%r")).returncode, 125)
         self.assertEqual(self.run_watched("true", options=("-o", "%r")).returncode, 125)
         self.assertEqual(self.run_watched("true", options=("-o", "%z")).returncode, 125)
 

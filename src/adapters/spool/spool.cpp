@@ -71,6 +71,12 @@ class Run final : public Adapter {
                       trace::SortedRuns::Options{plan.memory_budget_bytes, plan.scratch});
       PASTA_TRY(refresh(true));
       PASTA_TRY(read_all(true));
+      if (!SpoolFolder::recognise(folder_.path())) {
+        return fail(ErrorCode::kNotFound,
+                    fmt::format("{}: the run ended and took it away while it was read; read the "
+                                "trace that the run wrote",
+                                folder_.path()));
+      }
       PASTA_TRY(complete());
       resolve_scopes(std::numeric_limits<std::int64_t>::max());
       for (const Event& event : waiting_) PASTA_TRY(sorted_->add(event));
