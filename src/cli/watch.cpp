@@ -46,8 +46,8 @@ Result<std::unique_ptr<Watch>> Watch::start(WatchPlan plan, Analysis& analysis) 
   if (status.error().code == ErrorCode::kUsage || status.error().code == ErrorCode::kUnsupported) {
     return tl::unexpected(std::move(status).error());
   }
-  watch->give_up(status.error());
   watch->folder_.reset();
+  watch->give_up(status.error());
   return watch;
 }
 
@@ -204,7 +204,10 @@ void Watch::finish(const Child::Exit& exit, Destination& destination) {
 
 void Watch::give_up(const Error& error) {
   gives_way();
-  say(fmt::format("{}; the program runs without a trace", error.message));
+  say(folder_
+          ? fmt::format("{}; no trace is written, and what is collected stays in the run's folder",
+                        error.message)
+          : fmt::format("{}; the program runs without a trace", error.message));
   session_.reset();
 }
 

@@ -133,6 +133,7 @@ class Faults(unittest.TestCase):
         if result.returncode == 77:
             self.skipTest("mounting is not permitted")
         self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn(b"stays in the run's folder", result.stderr)
         trace = json.loads(result.stdout)["trace"]
         lost = sum(p["count"] for p in trace["quality"]["problems"] if p["reason"] == "dropped_by_collector")
         self.assertEqual(trace["events"]["scope"] + lost, 300_000)
