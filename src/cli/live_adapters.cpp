@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "adapters/oclgrind/runtime.h"
 #include "adapters/sanitizer/api.h"
 #include "cli/console.h"
 #include "cli/cuda_check.h"
@@ -123,8 +124,9 @@ Status add_oclgrind(WatchEnvironment& environment) {
                 fmt::format("--adapter oclgrind: {}; {}", found.detail, found.remedy));
   }
   // One loader takes the file from here, the other from there.
-  environment.variables.emplace_back("OCL_ICD_VENDORS", *runtime);
-  environment.variables.emplace_back("OCL_ICD_FILENAMES", *runtime);
+  environment.variables.emplace_back("OCL_ICD_VENDORS", *plugin);
+  environment.variables.emplace_back("OCL_ICD_FILENAMES", *plugin);
+  environment.variables.emplace_back(adapters::oclgrind::kRuntimeVariable, *runtime);
   const char* others = std::getenv("OCLGRIND_PLUGINS");
   environment.variables.emplace_back(
       "OCLGRIND_PLUGINS",
