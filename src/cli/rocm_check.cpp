@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -56,6 +57,33 @@ std::string rocm_version() {
   const char* home = std::getenv("ROCM_PATH");
   const fs::path root = home != nullptr && *home != '\0' ? home : "/opt/rocm";
   return first_line(root / ".info" / "version");
+}
+
+// Of the packages that pip installs (rocm-sdk-core), for the Python that is first in PATH: a
+// program that runs in it finds it by its own libraries.
+void* open_of_python() {
+  std::error_code error;
+  std::string_view path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  while (!path.empty()) {
+    const fs::path folder = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(folder.native().size() + 1, path.size()));
+    if (!fs::exists(folder / "python3", error) && !fs::exists(folder / "python", error)) continue;
+    for (const auto& python : fs::directory_iterator(folder.parent_path() / "lib", error)) {
+      if (!python.path().filename().string().starts_with("python3")) continue;
+      for (const auto& package : fs::directory_iterator(python.path() / "site-packages", error)) {
+        if (!package.path().filename().string().starts_with("_rocm_sdk_core")) continue;
+        const fs::path file = package.path() / "lib" / "librocprofiler-sdk.so.1";
+        if (void* library = dlopen(file.c_str(), RTLD_LAZY); library != nullptr) return library;
+      }
+    }
+    break;
+  }
+  return nullptr;
+}
+
+void* open_sdk() {
+  void* library = rocprofiler::open_library(nullptr);
+  return library != nullptr ? library : open_of_python();
 }
 
 // "rocprofiler-sdk 1.0.0 in /opt/rocm/lib/...", and what this version does not tell.
@@ -119,7 +147,7 @@ Found sdk_of(void* library) {
 }  // namespace
 
 Found check_rocm() {
-  void* library = rocprofiler::open_library(nullptr);
+  void* library = open_sdk();
   Found sdk = library == nullptr ? Found{State::kWarning, "no rocprofiler-sdk",
                                          "install rocprofiler-sdk of your ROCm, or set ROCM_PATH "
                                          "to where ROCm is"}
@@ -152,7 +180,7 @@ Found check_rocm() {
 }
 
 bool can_count_on_rocm() {
-  void* library = rocprofiler::open_library(nullptr);
+  void* library = open_sdk();
   rocprofiler::Api api{};
   return library != nullptr && rocprofiler::load_api(api, library) == nullptr && api.can_count();
 }

@@ -281,6 +281,38 @@ class Doctor(Watched):
         self.assertIn("does not know", self.check(FAKE_ROCM_VERSION="400")["detail"])
         self.assertIn("has no rocprofiler_create_buffer", self.check(LD_LIBRARY_PATH=ODD)["detail"])
 
+    def test_an_sdk_that_pip_has_installed(self):
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "python3").touch()
+        packages = self.folder / "lib" / "python3.12" / "site-packages"
+        (packages / "_rocm_sdk_core").mkdir(parents=True)
+        path = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": ""}
+        self.assertNotIn("rocprofiler-sdk 1.0.0", self.check(**path)["detail"])
+        (packages / "_rocm_sdk_core" / "lib").symlink_to(ROCM)
+        self.assertIn(f"rocprofiler-sdk 1.0.0 in {packages}", self.check(**path)["detail"])
+
+    def test_a_gpu_that_is_not_ours_to_use(self):
+        # A /dev of its own, and no right of root's to open what is not its own.
+        inside = next((words for words in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"])
+                       if subprocess.run([*words, "mount", "-t", "tmpfs", "none", "/dev"],
+                                         capture_output=True, check=False).returncode == 0), None)
+        if inside is None:
+            self.skipTest("mounting is not permitted")
+        for refused, mode in (("/dev/dri/renderD128", "0"), ("/dev/kfd", "0"), (None, "600")):
+            script = (f"mount -t tmpfs none /dev && mkdir /dev/dri && touch /dev/null /dev/kfd /dev/dri/renderD128 && "
+                      f"chmod {mode} {refused or '/dev/kfd'} && "
+                      f'exec setpriv --bounding-set=-all --inh-caps=-all "$0" doctor --format json')
+            result = subprocess.run([*inside, "sh", "-c", script, PASTAPROF], capture_output=True, text=True,
+                                    env={**os.environ, "LD_LIBRARY_PATH": ROCM}, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            check = next(one for one in json.loads(result.stdout)["checks"] if one["name"] == "rocprofiler")
+            if refused is None:
+                self.assertIn("rocprofiler-sdk 1.0.0", check["detail"])
+            else:
+                self.assertEqual(check["status"], "missing")
+                self.assertIn(f"{refused} is not yours to use", check["detail"])
+                self.assertIn("usermod -aG render", check["remedy"])
+
     @unittest.skipIf(os.path.exists("/dev/kfd"), "this machine may have a GPU")
     def test_a_machine_without_a_gpu(self):
         check = self.check()
