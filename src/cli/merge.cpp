@@ -32,7 +32,7 @@ Result<Reading> open_passes(const Settings& settings) {
   Reading reading{std::make_unique<ReadProgress>(), Session(std::move(*plan)), {}};
   auto adapter = session::join_passes(
       [timed, progress = reading.progress.get()] { return open_source(timed, progress); },
-      [patched = settings.patched] { return open_source(patched); }, "");
+      {[patched = settings.patched] { return open_source(patched); }}, "");
   if (!adapter) return tl::unexpected(std::move(adapter).error());
   reading.session.add(std::move(*adapter));
   return reading;

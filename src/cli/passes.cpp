@@ -54,14 +54,24 @@ Names all_beside(const Names& patching) {
   return names;
 }
 
+Names parts_of(const std::string& list) {
+  Names parts;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    parts.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
 std::string note_of_input() {
   struct stat input {};
   if (fstat(STDIN_FILENO, &input) != 0) return {};
   if (isatty(STDIN_FILENO) == 1)
-    return "the second run finds no input, where the first has the terminal";
+    return "the first run alone has the terminal for its input; others find none";
   if (S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode)) {
-    return "standard input is a pipe, which can be read only once: the second run finds what the "
-           "first has left; give a file if the program reads it";
+    return "standard input is a pipe, which can be read only once: other runs find what the first "
+           "has left; give a file if the program reads it";
   }
   return {};
 }
@@ -72,10 +82,8 @@ const OptionRow kPassesRow = {
     "--passes",
     "PASTA_PASSES",
     "N",
-    "How often to run the program: twice (2) for tools that need times and others that need "
-    "patches "
-    "in kernels, which make them slower; once (1) without times of them; or what the tools need "
-    "(auto)",
+    "How often to run the program: again (2) for patches in kernels, which make them slower, after "
+    "a run for times; once (1), without times of them; or what the tools need (auto)",
     &Settings::passes,
     kPassChoices};
 
@@ -92,55 +100,64 @@ Result<Passes> plan_passes(const Settings& settings, const std::string& patches,
   const bool excluded = has(others, "cupti") && has(patching, "sanitizer");
   const bool both =
       excluded || (!patches.empty() && !timed_tools.empty() && (all || !patching.empty()));
-  const bool twice = settings.passes == "2" || (settings.passes == "auto" && both && !is_rank);
-  Passes plan;
-  if (!twice && (patches.empty() || !all)) {
-    plan.passes.push_back({{given, true}, !patching.empty()});
-  } else {
-    if (patches.empty() && patching.empty()) {
+  const bool by_itself = settings.passes == "auto";
+  bool again = settings.passes == "2" || (by_itself && both && !is_rank);
+  const bool chosen_here = patching.empty() && (again || (all && !patches.empty()));
+  if (chosen_here) {
+    if (patches.empty()) {
       return fail(ErrorCode::kUsage,
                   "--passes 2: the second run is for tools that need patches in kernels, such as "
                   "access; name one by --tool");
     }
-    if (patching.empty()) {
-      auto here = patching_here();
-      if (!here) {
-        return fail(ErrorCode::kUnsupported,
-                    fmt::format("{}: nothing here tells what happens inside of kernels. {}",
-                                patches, here.error().message));
-      }
-      patching = std::move(*here);
-    }
-    if (settings.capture == "cudaProfilerApi" && has(patching, "sanitizer")) {
+    auto here = patching_here();
+    if (!here) {
       return fail(ErrorCode::kUnsupported,
-                  "--capture-range cudaProfilerApi: only cupti sees these calls; give a range of "
-                  "NVTX or pasta.h by its name");
+                  fmt::format("{}: nothing here tells what happens inside of kernels. {}", patches,
+                              here.error().message));
     }
+    patching = std::move(*here);
+  }
+  // On a GPU one patch runs at a time.
+  const Names names = parts_of(patches);
+  const bool each = names.size() > 1 && has(patching, "sanitizer");
+  again = again || (by_itself && each && !is_rank);
+  if (has(patching, "sanitizer") && settings.capture == "cudaProfilerApi") {
+    return fail(ErrorCode::kUnsupported,
+                "--capture-range cudaProfilerApi: only cupti sees these calls; give a range of "
+                "NVTX or pasta.h by its name");
+  }
+  Passes plan;
+  if (chosen_here || again) {
     plan.notes.push_back(
         fmt::format("what happens inside of kernels is told by {}: they are slower meanwhile{}",
                     fmt::join(patching, " and "),
                     has(patching, "oclgrind") ? ", and those of OpenCL run in a simulator" : ""));
-    if (twice) {
-      plan.passes.push_back(
-          {all || others.empty() ? AdapterNames{} : AdapterNames{others, true}, false});
-      plan.passes.push_back({{with_what_marks(patching), false}, true});
-      plan.notes.push_back(
-          "the program runs twice: for times, and again for the inside of kernels; what it writes "
-          "and sends, it does twice, but its output and exit code are those of the first run "
-          "(--passes 1: once)");
-      if (std::string note = note_of_input(); !note.empty()) plan.notes.push_back(std::move(note));
-      return plan;
-    }
-    plan.passes.push_back({{all_beside(patching), false}, true});
   }
+  if (again) {
+    const AdapterNames timing = all || others.empty() ? AdapterNames{} : AdapterNames{others, true};
+    plan.passes.push_back({timing, false, ""});
+    for (const std::string& name : each ? names : Names{patches}) {
+      plan.passes.push_back({{with_what_marks(patching), false}, true, name});
+    }
+    plan.notes.push_back(fmt::format(
+        "the program runs {} times: for times, and again for the inside of kernels{}; what it "
+        "writes and sends, it does as often, but its output and exit code are those of the first "
+        "run (--passes 1: once)",
+        plan.passes.size(), each ? fmt::format(", once for each of {}", patches) : ""));
+    if (std::string note = note_of_input(); !note.empty()) plan.notes.push_back(std::move(note));
+    return plan;
+  }
+  const AdapterNames once =
+      chosen_here ? AdapterNames{all_beside(patching), false} : AdapterNames{given, true};
+  plan.passes.push_back({once, !patching.empty(), patches});
   if (!both) return plan;
   plan.notes.push_back(fmt::format(
       "{}the program runs once, with patches in its kernels: {} will find no kernels of CUDA, and "
       "times of a simulator of those of OpenCL",
-      settings.passes == "auto" ? "this is one process of a job, which may not be able to start "
-                                  "twice: run the job again with and without --tool for patches, "
-                                  "and put both together by pastaprof merge --patched; "
-                                : "",
+      by_itself ? "this is one process of a job, which may not be able to start again: run the job "
+                  "again with and without --tool for patches, and put both together by pastaprof "
+                  "merge --patched; "
+                : "",
       timed_tools.empty() ? "tools" : timed_tools));
   return plan;
 }

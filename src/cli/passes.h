@@ -13,9 +13,10 @@ namespace pasta::cli {
 struct Pass {
   AdapterNames adapters;
   bool patches = false;
+  std::string names;  // of the patches: "access,reuse"; none: what adapters do by themselves
 };
 struct Passes {
-  std::vector<Pass> passes;        // one; or two, of which the second has patches
+  std::vector<Pass> passes;        // one; or several, of which all but the first have patches
   std::vector<std::string> notes;  // what the user has to know before
 };
 

@@ -19,7 +19,7 @@
 #include "cli/live_adapters.h"
 #include "cli/options.h"
 #include "cli/passes.h"
-#include "cli/two_passes.h"
+#include "cli/run_again.h"
 #include "cli/watch.h"
 #include "device/launch_policy.h"
 #include "device/patches.h"
@@ -331,16 +331,15 @@ Result<int> run(const Settings& settings) {
     of_pass.adapters = std::move(pass.adapters);
     // The program finds no more than it must.
     if (!pass.patches) continue;
-    if (!patches.empty()) of_pass.variables.emplace_back(device::kPatchesVariable, patches);
+    if (!pass.names.empty()) of_pass.variables.emplace_back(device::kPatchesVariable, pass.names);
     if (settings.launches != "all") {
       of_pass.variables.emplace_back(device::kLaunchesVariable, settings.launches);
     }
   }
-  auto code = plans.size() == 1
-                  ? run_once(settings.operands, std::move(plans[0]), *analysis, *destination)
-                  : run_twice(settings.operands, std::move(plans[0]), std::move(plans[1]),
-                              *analysis, *destination);
-  return code;
+  WatchPlan first = std::move(plans.front());
+  plans.erase(plans.begin());
+  if (plans.empty()) return run_once(settings.operands, std::move(first), *analysis, *destination);
+  return run_again(settings.operands, std::move(first), std::move(plans), *analysis, *destination);
 }
 
 }  // namespace

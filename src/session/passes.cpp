@@ -220,14 +220,17 @@ struct Behind {
 struct Plot {
   std::map<std::size_t, Behind> behind;  // by index of the kernel
   // Of processes of which no kernel is in the run with times.
-  std::vector<std::pair<Process, Behind>> lost;  // with texts of `process_name`
-  std::vector<std::string> lost_names;
+  struct Lost {
+    Process process;  // its texts are of another dictionary
+    std::string name;
+    Behind behind;
+  };
+  std::vector<Lost> lost;
   std::uint64_t not_joined = 0;
   std::string first_not_joined;
 };
 
-Plot plot_of(Timed& timed, Patched& patched) {
-  Plot plot;
+void add_to(Plot& plot, Timed& timed, Patched& patched) {
   std::vector<ProcessId> ids;
   for (const auto& [id, launches] : patched.processes()) ids.push_back({id});
   const auto of_timed = keys_of(timed.dictionary(), timed.processes());
@@ -249,10 +252,8 @@ Plot plot_of(Timed& timed, Patched& patched) {
     }
     Behind* before = nullptr;
     if (kernels.empty()) {
-      const Process facts = patched.dictionary().process(process);
-      plot.lost.emplace_back(facts, Behind{});
-      plot.lost_names.push_back(key.name);
-      before = &plot.lost.back().second;
+      plot.lost.push_back({patched.dictionary().process(process), key.name, {}});
+      before = &plot.lost.back().behind;
     } else {
       const auto first = kernel_of.empty() ? kernels.front().index : kernel_of.begin()->second;
       before = &plot.behind[first];
@@ -262,18 +263,18 @@ Plot plot_of(Timed& timed, Patched& patched) {
       const bool joined = found != kernel_of.end();
       if (joined) before = &plot.behind[found->second];
       before->launches.push_back({number, joined, std::move(launch.parts)});
-      if (joined || !launch.key) continue;
+      if (joined || !launch.key || number == 0) continue;
       if (++plot.not_joined == 1) {
         plot.first_not_joined = fmt::format("{}, launch {}", launch.key->kernel, number);
       }
     }
   }
-  return plot;
 }
 
 class Passes final : public Adapter {
  public:
-  Passes(OpenTrace timed, OpenTrace patched, std::string path, std::unique_ptr<Adapter> adapter)
+  Passes(OpenTrace timed, std::vector<OpenTrace> patched, std::string path,
+         std::unique_ptr<Adapter> adapter)
       : open_timed_(std::move(timed)),
         open_patched_(std::move(patched)),
         path_(std::move(path)),
@@ -284,7 +285,7 @@ class Passes final : public Adapter {
   const AdapterInfo& info() const override { return info_; }
 
   Status start(const Plan& plan, EventSink& sink) override {
-    if (open_patched_) PASTA_TRY(look_ahead(plan));
+    if (!open_patched_.empty()) PASTA_TRY(look_ahead(plan));
     sink_ = &sinks_.emplace_back(*this, sink);
     return adapter_->start(plan, *sink_);
   }
@@ -297,18 +298,21 @@ class Passes final : public Adapter {
   Status stop() override { return adapter_->stop(); }
 
  private:
-  // Reads both, to know what goes where.
+  // Reads all, to know what goes where.
   Status look_ahead(const Plan& plan) {
-    Timed timed;
-    Patched patched;
-    for (const auto& [open, scan] :
-         {std::pair<OpenTrace*, Scan*>(&open_timed_, &timed), {&open_patched_, &patched}}) {
-      auto adapter = (*open)();
+    const auto read = [&plan](const OpenTrace& open, Scan& scan) -> Status {
+      auto adapter = open();
       if (!adapter) return tl::unexpected(std::move(adapter).error());
-      PASTA_TRY(scan->read(**adapter, plan));
+      return scan.read(**adapter, plan);
+    };
+    Timed timed;
+    PASTA_TRY(read(open_timed_, timed));
+    for (const OpenTrace& open : open_patched_) {
+      Patched patched;
+      PASTA_TRY(read(open, patched));
+      add_to(plot_, timed, patched);
+      problems_.insert(problems_.end(), patched.problems().begin(), patched.problems().end());
     }
-    plot_ = plot_of(timed, patched);
-    problems_ = patched.problems();
     return {};
   }
 
@@ -373,21 +377,20 @@ class Passes final : public Adapter {
 
   void end() {
     if (std::exchange(ended_, true)) return;
-    for (std::size_t i = 0; i < plot_.lost.size(); ++i) {
+    for (const Plot::Lost& lost : plot_.lost) {
       Dictionary& dictionary = sink_->dictionary();
-      const Process& facts = plot_.lost[i].first;
-      Process process{.native_id = facts.native_id,
+      Process process{.native_id = lost.process.native_id,
                       .source = dictionary.string("run with patches")};
       const ProcessId id = dictionary.process(process);
-      process.name = dictionary.string(plot_.lost_names[i]);
-      process.rank = facts.rank;
-      process.world_size = facts.world_size;
+      process.name = dictionary.string(lost.name);
+      process.rank = lost.process.rank;
+      process.world_size = lost.process.world_size;
       dictionary.update(id, process);
       Event where{};
       where.lane = dictionary.lane({.process = id});
       where.flags = last_ns_ == kNoTime ? kUntimed : 0;
       where.start_ns = where.end_ns = last_ns_;
-      sink_->push_behind(where, plot_.lost[i].second);
+      sink_->push_behind(where, lost.behind);
     }
     if (plot_.not_joined > 0) {
       sink_->report({Reason::kNotJoined, plot_.not_joined, plot_.first_not_joined});
@@ -397,12 +400,13 @@ class Passes final : public Adapter {
     }
   }
 
-  OpenTrace open_timed_, open_patched_;
+  OpenTrace open_timed_;
+  std::vector<OpenTrace> open_patched_;
   std::string path_;
   std::unique_ptr<Adapter> adapter_;
   AdapterInfo info_{};
   Plot plot_;
-  std::vector<Problem> problems_;  // of the run with patches
+  std::vector<Problem> problems_;  // of runs with patches
   std::deque<Sink> sinks_;         // one for each source
   Sink* sink_ = nullptr;
   std::size_t kernels_ = 0;  // that have come
@@ -412,7 +416,8 @@ class Passes final : public Adapter {
 
 }  // namespace
 
-Result<std::unique_ptr<Adapter>> join_passes(OpenTrace timed, OpenTrace patched, std::string path) {
+Result<std::unique_ptr<Adapter>> join_passes(OpenTrace timed, std::vector<OpenTrace> patched,
+                                             std::string path) {
   auto adapter = timed();
   if (!adapter) return adapter;
   return std::make_unique<Passes>(std::move(timed), std::move(patched), std::move(path),

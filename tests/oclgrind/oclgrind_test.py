@@ -249,7 +249,7 @@ class Oclgrind(unittest.TestCase):
     def test_times_and_accesses_by_two_runs(self):
         result = self.run_twice(program=(OPENCL, "iterations"))
         self.assertEqual(len(result.stdout.splitlines()), 1, "the output of one run")
-        self.assertIn("runs twice", result.stderr)
+        self.assertIn("the program runs 2 times", result.stderr)
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["r.json", "t.pasta"])
         live = (self.folder / "r.json").read_text()
         stored = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "reuse,kernels", "--format", "json"],
@@ -296,7 +296,7 @@ class Oclgrind(unittest.TestCase):
         ran = self.folder / "ran"
         result = self.run_twice(code=143, program=("sh", "-c", f"echo >> {ran}; {OPENCL} iterations; kill -TERM $$"))
         self.assertEqual(ran.read_text(), "\n")
-        self.assertIn("there is no second one", result.stderr)
+        self.assertIn("it does not run again", result.stderr)
         report = json.loads((self.folder / "r.json").read_text())
         self.assertEqual(report["trace"]["events"]["kernel"], 9)
         self.assertIn("nothing-analysed", {p.get("id") for p in report["reports"][0]["parts"]})

@@ -141,6 +141,14 @@ class Sanitizer(unittest.TestCase):
         self.run_watched("kernels", code=125, options=("--capture-range", "cudaProfilerApi"), adapter=())
         self.assertIn("only cupti sees", self.said)
 
+    def test_one_run_for_each_patch(self):
+        report = self.run_watched("kernels", code=4, options=("--tool", "divergence"),
+                                  adapter=("--adapter", "annotations,sanitizer"))
+        self.check_objects(report, 2, 1)
+        self.assertIn("the program runs 3 times", self.said)
+        # The device that there is not has code for one of them only.
+        self.assertEqual(self.problem("pasta_divergence_global: refused"), [1])
+
     def test_a_tool_that_needs_it_brings_it(self):
         self.check_objects(self.run_watched("kernels", adapter=()), 2, 1)
         self.assertIn("sanitizer", self.said)
@@ -155,7 +163,7 @@ class Sanitizer(unittest.TestCase):
         self.check_objects(report, 2, 1)
         self.assertEqual(self.problem("launch 1"), [3], "all launches are without times")
         # Without what analyses accesses the program gives up.
-        self.assertIn("the second run ended with 0, the first with 4", self.said)
+        self.assertIn("this run ended with 0, the first with 4", self.said)
 
 
 if __name__ == "__main__":

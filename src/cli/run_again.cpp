@@ -1,6 +1,7 @@
-#include "cli/two_passes.h"
+#include "cli/run_again.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,7 +9,6 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "cli/child.h"
@@ -73,14 +73,15 @@ class FileInput {
   off_t from_ = -1;
 };
 
-// `accesses`: none when the second run has left nothing.
 Status write_trace(const std::string& output, std::unique_ptr<Recorder> writer,
-                   const std::string& times, const std::optional<std::string>& accesses,
+                   const std::string& times, const std::vector<std::string>& patched,
                    Analysis& analysis, Destination& destination) {
-  session::OpenTrace patched;
-  if (accesses) patched = [path = *accesses] { return open_source(path); };
+  std::vector<session::OpenTrace> open_patched;
+  for (const std::string& path : patched) {
+    open_patched.emplace_back([path] { return open_source(path); });
+  }
   auto adapter =
-      session::join_passes([times] { return open_source(times); }, std::move(patched), output);
+      session::join_passes([times] { return open_source(times); }, std::move(open_patched), output);
   if (!adapter) return tl::unexpected(std::move(adapter).error());
   Session session;
   const KindSet provided = (*adapter)->info().provides;
@@ -110,58 +111,65 @@ Result<int> run_once(const std::vector<std::string>& words, WatchPlan plan, Anal
   return ran->code;
 }
 
-Result<int> run_twice(const std::vector<std::string>& words, WatchPlan timed, WatchPlan patched,
-                      Analysis& analysis, Destination& destination) {
+Result<int> run_again(const std::vector<std::string>& words, WatchPlan timed,
+                      std::vector<WatchPlan> patched, Analysis& analysis,
+                      Destination& destination) {
   const std::string output = timed.output.empty() ? free_trace_name(timed) : timed.output;
   // What it cannot be is to be known before the program has run.
   auto writer = trace::make_pasta_writer(output, {.overwrite = timed.overwrite});
   if (!writer && writer.error().code == ErrorCode::kUsage) {
     return tl::unexpected(std::move(writer).error());
   }
-  const std::string times = output + ".times", accesses = output + ".accesses";
-  for (auto& [plan, name] : {std::pair(&timed, &times), {&patched, &accesses}}) {
-    plan->output = *name;
-    plan->is_part = true;
-    plan->overwrite = true;
-  }
+  const auto part = [&output](WatchPlan plan, std::string ending) {
+    plan.output = output + std::move(ending);
+    plan.is_part = true;
+    plan.overwrite = true;
+    return plan;
+  };
+  const std::string times = output + ".times";
   const FileInput input;
-  const auto first = watch(words, std::move(timed), analysis, destination, Child::Streams::kOurs);
+  const auto first =
+      watch(words, part(std::move(timed), ".times"), analysis, destination, Child::Streams::kOurs);
   if (!first) return tl::unexpected(first.error());
   if (!first->written) return first->code;
   if (!writer) {
     say(fmt::format("{}; what was collected is {}", writer.error().message, times));
     return first->code;
   }
-  bool patched_too = false;
-  if (first->whole) {
-    say("the second run begins");
-    input.rewind();
-    const bool terminal = isatty(STDIN_FILENO) == 1;
-    const auto second = watch(words, std::move(patched), analysis, destination,
-                              terminal ? Child::Streams::kNone : Child::Streams::kNoOutput);
-    if (!second) {
-      say(second.error().message);
-    } else {
-      patched_too = second->written;
-      if (second->code != first->code) {
-        say(fmt::format("the second run ended with {}, the first with {}", second->code,
-                        first->code));
-      }
+  const auto streams =
+      isatty(STDIN_FILENO) == 1 ? Child::Streams::kNone : Child::Streams::kNoOutput;
+  std::vector<std::string> parts;
+  bool goes_on = first->whole;
+  for (std::size_t i = 0; i < patched.size(); ++i) {
+    if (!goes_on) {
+      say("the program was ended before its time: it does not run again");
+      break;
     }
-  } else {
-    say("the program was ended in its first run: there is no second one");
+    say(fmt::format("run {} of {} begins", i + 2, patched.size() + 1));
+    input.rewind();
+    const std::string ending = fmt::format(".accesses-{}", i + 1);
+    const auto ran =
+        watch(words, part(std::move(patched[i]), ending), analysis, destination, streams);
+    if (!ran) {
+      say(ran.error().message);
+      break;
+    }
+    if (ran->written) parts.push_back(output + ending);
+    if (ran->code != first->code) {
+      say(fmt::format("this run ended with {}, the first with {}", ran->code, first->code));
+    }
+    goes_on = ran->whole;
   }
   const Status written =
-      write_trace(output, std::move(*writer), times,
-                  patched_too ? std::optional(accesses) : std::nullopt, analysis, destination);
+      write_trace(output, std::move(*writer), times, parts, analysis, destination);
+  parts.push_back(times);
   if (!written) {
-    say(fmt::format("{}; what was collected is {}{}", written.error().message, times,
-                    patched_too ? " and " + accesses : ""));
+    say(fmt::format("{}; what was collected is {}", written.error().message,
+                    fmt::join(parts, ", ")));
     return first->code;
   }
   std::error_code error;
-  std::filesystem::remove(times, error);
-  if (patched_too) std::filesystem::remove(accesses, error);
+  for (const std::string& path : parts) std::filesystem::remove(path, error);
   return first->code;
 }
 
