@@ -128,7 +128,10 @@ Found sdk_of(void* library) {
     const char* name = nullptr;
     if (api.get_buffered_kind_name(kind, &name, nullptr) != 0 || name == nullptr) continue;
     const Service service = rocprofiler::service_of(name);
-    for (Wanted& one : wanted) one.found = one.found || one.service == service;
+    for (Wanted& one : wanted) {
+      const bool before_1 = one.service == Service::kMigrations && service == Service::kPages;
+      one.found = one.found || one.service == service || before_1;
+    }
     streams = streams || std::string_view(name) == "HIP_STREAM";
   }
   std::vector<std::string_view> missing;

@@ -130,6 +130,14 @@ std::vector<std::string> operations_of(std::string_view kind) {
   if (kind == "SCRATCH_MEMORY") return {"SCRATCH_MEMORY_NONE", "SCRATCH_MEMORY_ALLOC"};
   if (kind == "KFD_PAGE_MIGRATE") return {"KFD_PAGE_MIGRATE_PREFETCH"};
   if (kind == "KFD_PAGE_FAULT") return {"KFD_PAGE_FAULT_READ_FAULT_MIGRATED"};
+  if (kind == "PAGE_MIGRATION" && version() < 600) {
+    return {"NONE", "PAGE_MIGRATE", "PAGE_FAULT", "QUEUE_SUSPEND", "UNMAP_FROM_GPU"};
+  }
+  if (kind == "PAGE_MIGRATION") {
+    return {"NONE",           "PAGE_MIGRATE_START", "PAGE_MIGRATE_END", "PAGE_FAULT_START",
+            "PAGE_FAULT_END", "QUEUE_EVICTION",     "QUEUE_RESTORE",    "UNMAP_FROM_GPU",
+            "DROPPED_EVENT"};
+  }
   return {};
 }
 
@@ -294,6 +302,54 @@ void finalize() {
 
 void run(const std::vector<std::string>& lines, std::size_t& at);
 
+// --- what the kernel driver does, as each version tells it
+
+void tell_06(std::int32_t operation, std::uint64_t at, PageRecord06 record) {
+  record.operation = operation;
+  record.timestamp = at;
+  tell("PAGE_MIGRATION", record);
+}
+// As the agents are made below.
+std::uint32_t node_of(std::uint64_t agent) { return static_cast<std::uint32_t>((agent - 100) * 2); }
+
+void tell_pages(const MigrationRecord& from) {
+  if (version() >= 10000) return tell("KFD_PAGE_MIGRATE", from);
+  if (version() >= 600) {
+    PageRecord06 to{};
+    to.migration = {from.first_address, from.end_address, from.source_agent, from.target_agent};
+    if (from.start != 0) tell_06(kMigrationStart, from.start, to);
+    return tell_06(kMigrationEnd, from.end, to);
+  }
+  PageRecord05 to{};
+  to.operation = kMigration05;
+  to.start = from.start;
+  to.end = from.end;
+  to.migration = {from.first_address, from.end_address, node_of(from.source_agent),
+                  node_of(from.target_agent)};
+  tell("PAGE_MIGRATION", to);
+}
+void tell_pages(const FaultRecord& from) {
+  if (version() >= 10000) return tell("KFD_PAGE_FAULT", from);
+  if (version() >= 600) {
+    PageRecord06 to{};
+    to.fault = {1, from.agent, from.address};
+    tell_06(kFaultStart, from.start, to);
+    return tell_06(kFaultEnd, from.end, to);
+  }
+  PageRecord05 to{};
+  to.operation = kFault05;
+  to.start = from.start;
+  to.end = from.end;
+  to.fault = {1, node_of(from.agent), from.address};
+  tell("PAGE_MIGRATION", to);
+}
+void tell_pages(const DroppedRecord& from) {
+  if (version() >= 10000) return tell("KFD_EVENT_DROPPED_EVENTS", from);
+  PageRecord06 to{};
+  to.dropped = from.count;
+  tell_06(kPagesDropped, from.timestamp, to);
+}
+
 void run_records(std::string_view word, Numbers numbers) {
   const bool is_1 = version() >= 10000;
   if (word == "kernel") {
@@ -374,7 +430,7 @@ void run_records(std::string_view word, Numbers numbers) {
     record.end_address = numbers.next();
     record.source_agent = numbers.next();
     record.target_agent = numbers.next();
-    tell("KFD_PAGE_MIGRATE", record);
+    tell_pages(record);
   } else if (word == "fault") {
     FaultRecord record{};
     record.start = numbers.time();
@@ -382,12 +438,12 @@ void run_records(std::string_view word, Numbers numbers) {
     record.operation = numbers.operation();
     record.agent = numbers.next();
     record.address = numbers.next();
-    tell("KFD_PAGE_FAULT", record);
+    tell_pages(record);
   } else if (word == "dropped") {
     DroppedRecord record{};
     record.timestamp = now();
     record.count = numbers.narrow();
-    tell("KFD_EVENT_DROPPED_EVENTS", record);
+    tell_pages(record);
   }
 }
 

@@ -111,10 +111,25 @@ class Records(Watched):
             self.assertIn('"ncclAllReduce" communication', self.one(lines, "api"))
 
     def test_migrations_and_faults(self):
-        lines = self.run_watched("migrate 100 300 0 4096 12288 100 101\nfault 400 500 0 101 4096\ndropped 3\n")
-        self.assertIn("direction=migration bytes=8192 src=0x1000", self.one(lines, "copy"))
-        self.assertIn("address=0x1000 device=D1", self.one(lines, "fault"))
-        self.assertIn("lost=3", self.one(lines, "gap"))
+        for version in VERSIONS:
+            # 0.5 has no record of what was dropped.
+            lines = self.run_watched("migrate 100 300 0 4096 12288 100 101\nfault 400 500 0 101 4096\n" +
+                                     ("dropped 3\n" if version != "500" else ""), FAKE_ROCM_VERSION=version)
+            copy, fault = self.one(lines, "copy"), self.one(lines, "fault")
+            self.assertIn("direction=migration bytes=8192 src=0x1000", copy)
+            self.assertIn("address=0x1000 device=D1", fault)
+            for line, length in ((copy, 200), (fault, 100)):
+                start, end = map(int, line.split()[1:3])
+                self.assertEqual(end - start, length, version)
+            self.assertIn("PAGE_MIGRATE", copy)
+            self.assertNotIn("_END", copy)
+            if version != "500":
+                self.assertIn("lost=3", self.one(lines, "gap"))
+
+    def test_a_migration_that_nobody_has_seen_begin(self):
+        lines = self.run_watched("migrate 0 300 0 4096 12288 100 101\n", FAKE_ROCM_VERSION="600")
+        self.assertIn("copy untimed ", self.one(lines, "copy"))
+        self.assertEqual(self.problems(lines), {"untimed": 1})
 
     def test_ranges_and_marks(self):
         lines = self.run_watched("name loader\npush outer\npush inner\nmark here\npop\npop\nstart 9 whole\nstop 9\n")
@@ -277,7 +292,7 @@ class Doctor(Watched):
         self.assertIn("rocprofiler-sdk 1.0.0 in " + ROCM, self.check()["detail"])
         self.assertIn("all services; program counters are not sampled", self.check()["detail"])
         self.assertIn("rocprofiler-sdk 0.5.0", self.check(FAKE_ROCM_VERSION="500")["detail"])
-        self.assertIn("without allocations, page migrations, streams", self.check(FAKE_ROCM_VERSION="500")["detail"])
+        self.assertIn("without allocations, streams", self.check(FAKE_ROCM_VERSION="500")["detail"])
         self.assertIn("does not know", self.check(FAKE_ROCM_VERSION="400")["detail"])
         self.assertIn("has no rocprofiler_create_buffer", self.check(LD_LIBRARY_PATH=ODD)["detail"])
 

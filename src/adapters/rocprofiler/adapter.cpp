@@ -77,6 +77,7 @@ constexpr std::string_view kQueries[] = {"hipGetDevice",
 
 struct KnownAgent {
   std::uint64_t id;
+  std::uint32_t node;  // of the topology
   bool is_gpu;
   std::uint64_t counters;  // what is counted on it; 0: nothing
   const char* name;
@@ -94,6 +95,7 @@ struct Tables {
   Texts texts;
   Symbols symbols;
   Allocations allocations;
+  Allocations pages;  // migrations and faults under way: a pair, and when it began
   Dispatches dispatches;
   Ranges ranges;
   Operations chosen;
@@ -167,6 +169,14 @@ const KnownAgent* find_agent(std::uint64_t id) {
   return nullptr;
 }
 
+// The number of the agent that is this node; of one that is not known, none's.
+std::uint64_t agent_of_node(std::uint64_t node) {
+  for (std::uint32_t i = 0; i < g.agent_count; ++i) {
+    if (g.agents[i].node == node) return g.agents[i].id;
+  }
+  return 0;
+}
+
 // None of a CPU.
 DeviceId device_of(SpoolPush& push, std::uint64_t agent) {
   const KnownAgent* known = find_agent(agent);
@@ -215,7 +225,11 @@ StringId name_of(SpoolPush& push, const Decoded& told) {
   const char* name = nullptr;
   std::uint64_t size = 0;
   if (g.api.get_buffered_name(told.kind, told.operation, &name, &size) == 0 && name != nullptr) {
-    return push.string({name, size != 0 ? size : std::strlen(name)});
+    std::string_view text(name, size != 0 ? size : std::strlen(name));
+    constexpr std::string_view kOfEnd = "_END";
+    const bool of_end = told.pair != 0 && text.size() > kOfEnd.size() &&
+                        text.substr(text.size() - kOfEnd.size()) == kOfEnd;
+    return push.string(of_end ? text.substr(0, text.size() - kOfEnd.size()) : text);
   }
   append(append(append(append(unknown, "kind "), static_cast<std::uint32_t>(told.kind)),
                 " operation "),
@@ -269,6 +283,16 @@ bool complete_memory(SpoolPush& push, Decoded& told) {
 
 void add_event(SpoolPush& push, Decoded& told, Tally& tally) {
   Event& event = told.event;
+  if (told.by_node) {
+    for (std::uint64_t* node : {&told.agent, &told.source_agent, &told.place.agent}) {
+      *node = agent_of_node(*node);
+    }
+  }
+  if (told.pair != 0) {
+    Allocations::Allocation began{};
+    g.tables->pages.take(told.pair, began);
+    set_times(told, began.bytes, told.time);
+  }
   switch (event.kind) {
     case Kind::kKernel: {
       trace::work_ends(1);
@@ -321,6 +345,9 @@ void take_record(SpoolPush& push, const RecordHeader& record, Tally& tally) {
         return tally.add(Reason::kDuplicate);
       }
       return add_event(push, told, tally);
+    case Told::kBegins:
+      g.tables->pages.add({told.pair, told.time, told.agent});
+      return;
     case Told::kLost:
       return push.lost(told.lost);
     case Told::kUnknown:
@@ -654,6 +681,7 @@ Status take_agents(std::int32_t, const void** agents, std::size_t count, void*) 
     std::memcpy(static_cast<void*>(&from), agents[i], size < sizeof from ? size : sizeof from);
     KnownAgent& to = g.agents[g.agent_count++];
     to.id = from.id;
+    to.node = from.node;
     to.is_gpu = from.type == Agent::kGpu;
     const bool has_product = from.product_name != nullptr && *from.product_name != '\0';
     to.name = g.tables->texts.keep(has_product ? from.product_name : from.name);
@@ -708,6 +736,16 @@ void set_up_records() {
     if (service == Service::kOther || (service == Service::kDriverCalls && !with_driver)) continue;
     chosen = {};
     if (service == Service::kRuntimeCalls) g.api.list_operations(kind, choose_operation, &chosen);
+    if (service == Service::kPages) {
+      // Without what queues and mappings go through.
+      constexpr std::int32_t k05[] = {kMigration05, kFault05};
+      constexpr std::int32_t k06[] = {kMigrationStart, kMigrationEnd, kFaultStart, kFaultEnd,
+                                      kPagesDropped};
+      const bool is_06 = g.version >= kVersion06;
+      chosen.count = static_cast<std::uint32_t>(is_06 ? std::size(k06) : std::size(k05));
+      std::memcpy(chosen.ids, is_06 ? k06 : k05, chosen.count * sizeof chosen.ids[0]);
+      chosen.some_left_out = true;
+    }
     const bool part = chosen.some_left_out && chosen.count > 0;
     const Status status = g.api.trace_to_buffer(g.collected, kind, part ? chosen.ids : nullptr,
                                                 part ? chosen.count : 0, g.buffer);

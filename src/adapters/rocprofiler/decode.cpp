@@ -26,6 +26,7 @@ constexpr NamedService kServices[] = {
     {"SCRATCH_MEMORY", Service::kScratch},
     {"KFD_PAGE_MIGRATE", Service::kMigrations},
     {"KFD_PAGE_FAULT", Service::kFaults},
+    {"PAGE_MIGRATION", Service::kPages},
     {"KFD_EVENT_DROPPED_EVENTS", Service::kDropped},
 };
 
@@ -38,23 +39,6 @@ bool read(const void* payload, Fields& to) {
   if (size + alignof(Fields) <= sizeof to) return false;
   std::memcpy(static_cast<void*>(&to), payload, sizeof to);
   return true;
-}
-
-void set_times(Decoded& to, std::uint64_t start, std::uint64_t end) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // so that a clock can be added
-  if (start == 0 || end == 0) {
-    to.times = Reason::kUntimed;
-  } else if (start > kMost || end > kMost) {
-    to.times = Reason::kTimeOutOfRange;
-  } else if (end < start) {
-    to.times = Reason::kNegativeDuration;
-  } else {
-    to.event.start_ns = static_cast<std::int64_t>(start);
-    to.event.end_ns = static_cast<std::int64_t>(end);
-    return;
-  }
-  to.event.flags |= kUntimed;
-  to.event.start_ns = to.event.end_ns = kNoTime;
 }
 
 void set_correlation(Decoded& to, std::uint64_t internal) {
@@ -159,17 +143,34 @@ Told scratch(const void* payload, Decoded& to) {
   return Told::kEvent;
 }
 
-Told migration(const void* payload, Decoded& to) {
-  MigrationRecord from;
-  if (!read(payload, from) || from.end_address < from.first_address) return Told::kInvalid;
+bool set_migration(Decoded& to, std::uint64_t first, std::uint64_t end, std::uint64_t source,
+                   std::uint64_t target) {
   to.event.kind = Kind::kCopy;
   to.event.detail = static_cast<std::uint16_t>(CopyDirection::kMigration);
-  to.event.copy.bytes = from.end_address - from.first_address;
-  to.event.copy.src = to.event.copy.dst = from.first_address;
-  to.agent = from.target_agent;
-  to.source_agent = from.source_agent;
+  to.event.copy.bytes = end - first;
+  to.event.copy.src = to.event.copy.dst = first;
+  to.agent = target;
+  to.source_agent = source;
   to.place.type = Place::Type::kMemory;
-  to.place.agent = from.target_agent;
+  to.place.agent = target;
+  return first <= end;
+}
+
+void set_fault(Decoded& to, std::uint64_t agent, std::uint64_t address) {
+  to.event.kind = Kind::kFault;
+  to.event.memory.bytes = kUnknownBytes;
+  to.event.memory.address = address;
+  to.agent = agent;
+  to.place.type = Place::Type::kMemory;
+  to.place.agent = agent;
+}
+
+Told migration(const void* payload, Decoded& to) {
+  MigrationRecord from;
+  if (!read(payload, from) || !set_migration(to, from.first_address, from.end_address,
+                                             from.source_agent, from.target_agent)) {
+    return Told::kInvalid;
+  }
   set_common(to, from);
   return Told::kEvent;
 }
@@ -177,14 +178,56 @@ Told migration(const void* payload, Decoded& to) {
 Told fault(const void* payload, Decoded& to) {
   FaultRecord from;
   if (!read(payload, from)) return Told::kInvalid;
-  to.event.kind = Kind::kFault;
-  to.event.memory.bytes = kUnknownBytes;
-  to.event.memory.address = from.address;
-  to.agent = from.agent;
-  to.place.type = Place::Type::kMemory;
-  to.place.agent = from.agent;
+  set_fault(to, from.agent, from.address);
   set_common(to, from);
   return Told::kEvent;
+}
+
+Told pages_05(const void* payload, Decoded& to) {
+  PageRecord05 from;
+  if (!read(payload, from)) return Told::kInvalid;
+  to.by_node = true;
+  set_common(to, from);
+  if (from.operation == kFault05) {
+    set_fault(to, from.fault.node, from.fault.address);
+    return Told::kEvent;
+  }
+  if (from.operation != kMigration05) return Told::kUnknown;
+  const PageMigration05& pages = from.migration;
+  return set_migration(to, pages.first_address, pages.end_address, pages.source_node,
+                       pages.target_node)
+             ? Told::kEvent
+             : Told::kInvalid;
+}
+
+Told pages_06(const void* payload, Decoded& to) {
+  PageRecord06 from;
+  if (!read(payload, from)) return Told::kInvalid;
+  to.kind = from.kind;
+  to.operation = from.operation;
+  to.time = from.timestamp;
+  switch (from.operation) {
+    case kMigrationStart:
+    case kMigrationEnd: {
+      const PageMigration06& pages = from.migration;
+      if (!set_migration(to, pages.first_address, pages.end_address, pages.source_agent,
+                         pages.target_agent)) {
+        return Told::kInvalid;
+      }
+      to.pair = pages.first_address << 1;
+      return from.operation == kMigrationStart ? Told::kBegins : Told::kEvent;
+    }
+    case kFaultStart:
+    case kFaultEnd:
+      set_fault(to, from.fault.agent, from.fault.address);
+      to.pair = from.fault.address << 1 | 1;
+      return from.operation == kFaultStart ? Told::kBegins : Told::kEvent;
+    case kPagesDropped:
+      to.lost = from.dropped;
+      return Told::kLost;
+    default:
+      return Told::kUnknown;
+  }
 }
 
 Told dropped(const void* payload, Decoded& to) {
@@ -195,6 +238,23 @@ Told dropped(const void* payload, Decoded& to) {
 }
 
 }  // namespace
+
+void set_times(Decoded& to, std::uint64_t start, std::uint64_t end) noexcept {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;  // so that a clock can be added
+  if (start == 0 || end == 0) {
+    to.times = Reason::kUntimed;
+  } else if (start > kMost || end > kMost) {
+    to.times = Reason::kTimeOutOfRange;
+  } else if (end < start) {
+    to.times = Reason::kNegativeDuration;
+  } else {
+    to.event.start_ns = static_cast<std::int64_t>(start);
+    to.event.end_ns = static_cast<std::int64_t>(end);
+    return;
+  }
+  to.event.flags |= kUntimed;
+  to.event.start_ns = to.event.end_ns = kNoTime;
+}
 
 Service service_of(const char* kind_name) noexcept {
   for (const NamedService& known : kServices) {
@@ -257,6 +317,8 @@ Told decode(Service service, std::uint32_t version, const void* payload, Decoded
       return migration(payload, to);
     case Service::kFaults:
       return fault(payload, to);
+    case Service::kPages:
+      return version >= kVersion06 ? pages_06(payload, to) : pages_05(payload, to);
     case Service::kDropped:
       return dropped(payload, to);
     case Service::kOther:

@@ -24,6 +24,7 @@ enum class Service : std::uint8_t {
   kScratch,
   kMigrations,
   kFaults,
+  kPages,  // both, before 1.0
   kDropped,
 };
 // Of the name that the SDK gives a kind of buffered tracing: "KERNEL_DISPATCH".
@@ -51,6 +52,7 @@ struct Place {
 // What becomes of a record.
 enum class Told : std::uint8_t {
   kEvent,
+  kBegins,   // what `pair` will end, at `time`
   kLost,     // `lost` events of which nothing is known
   kUnknown,  // of a kind that was not asked for
   kInvalid,  // shorter than its version makes it, or contradicting itself
@@ -65,6 +67,10 @@ struct Decoded {
   std::uint64_t agent = 0;                 // of memory, or where a copy goes
   std::uint64_t source_agent = 0;          // where a copy comes from
   std::uint64_t lost = 0;
+  bool by_node = false;  // agents are nodes of the topology
+  // Not 0: this ends at `time` what a record of its own has begun, of the same number.
+  std::uint64_t pair = 0;
+  std::uint64_t time = 0;
   // What was wrong with its times or its correlation, which it then has none of.
   Reason times = Reason::kNone;
   Reason correlation = Reason::kNone;
@@ -72,6 +78,9 @@ struct Decoded {
 
 // `payload` is of `service`, in the layout of `version`.
 Told decode(Service service, std::uint32_t version, const void* payload, Decoded& to) noexcept;
+
+// Of what has them still to come.
+void set_times(Decoded& to, std::uint64_t start, std::uint64_t end) noexcept;
 
 // Grid, block and place of a launch.
 void decode(const Dispatch& dispatch, std::uint64_t external, Decoded& to) noexcept;

@@ -292,6 +292,49 @@ TEST(Rocprofiler, UnifiedMemory) {
   EXPECT_EQ(told(Service::kDropped, 10000, &dropped, Told::kLost).lost, 3u);
 }
 
+TEST(Rocprofiler, UnifiedMemoryBefore1) {
+  auto whole = make<PageRecord05>();
+  whole.start = 10;
+  whole.end = 30;
+  whole.operation = kMigration05;
+  whole.migration = {4096, 12288, 1, 7};
+  Decoded to = told(Service::kPages, 500, &whole, Told::kEvent);
+  EXPECT_EQ(to.event.copy.bytes, 8192u);
+  EXPECT_EQ(to.event.end_ns, 30);
+  EXPECT_EQ(to.place.agent, 7u);
+  EXPECT_TRUE(to.by_node);
+  whole.migration.end_address = 0;
+  told(Service::kPages, 500, &whole, Told::kInvalid);
+  whole.operation = kFault05;
+  whole.fault = {1, 7, 4096};
+  EXPECT_EQ(told(Service::kPages, 500, &whole, Told::kEvent).event.memory.address, 4096u);
+  whole.operation = 3;
+  told(Service::kPages, 500, &whole, Told::kUnknown);
+
+  auto half = make<PageRecord06>();
+  half.timestamp = 10;
+  half.operation = kMigrationStart;
+  half.migration = {4096, 12288, 1, 7};
+  const std::uint64_t pair = told(Service::kPages, 600, &half, Told::kBegins).pair;
+  half.operation = kMigrationEnd;
+  half.timestamp = 30;
+  to = told(Service::kPages, 600, &half, Told::kEvent);
+  EXPECT_EQ(to.pair, pair);
+  EXPECT_EQ(to.time, 30u);
+  EXPECT_EQ(to.event.copy.bytes, 8192u);
+  EXPECT_FALSE(to.by_node);
+  half.migration.end_address = 0;
+  told(Service::kPages, 600, &half, Told::kInvalid);
+  half.operation = kFaultEnd;
+  half.fault = {1, 7, 4096};
+  EXPECT_NE(told(Service::kPages, 600, &half, Told::kEvent).pair, pair);
+  half.operation = kPagesDropped;
+  half.dropped = 3;
+  EXPECT_EQ(told(Service::kPages, 600, &half, Told::kLost).lost, 3u);
+  half.operation = 5;
+  told(Service::kPages, 600, &half, Told::kUnknown);
+}
+
 TEST(Rocprofiler, RecordsThatAreTooShort) {
   const std::uint64_t size[2] = {sizeof size, 0};
   for (const std::uint32_t version : kVersions) {

@@ -143,6 +143,46 @@ static_assert(is(kAllocate, ROCPROFILER_MEMORY_ALLOCATION_ALLOCATE) &&
               is(kVirtualFree, ROCPROFILER_MEMORY_ALLOCATION_VMEM_FREE));
 #endif
 
+#if ROCPROFILER_VERSION_MAJOR == 0
+using TheirPages = rocprofiler_buffer_tracing_page_migration_record_t;
+#if ROCPROFILER_VERSION_MINOR >= 6
+static_assert(sizeof(PageRecord06) == sizeof(TheirPages));
+SAME(PageRecord06, operation, TheirPages, operation);
+SAME(PageRecord06, timestamp, TheirPages, timestamp);
+SAME(PageRecord06, process, TheirPages, pid);
+static_assert(offsetof(PageRecord06, migration) == offsetof(TheirPages, args));
+SAME(PageMigration06, first_address, rocprofiler_page_migration_page_migrate_end_t, start_addr);
+SAME(PageMigration06, end_address, rocprofiler_page_migration_page_migrate_end_t, end_addr);
+SAME(PageMigration06, source_agent, rocprofiler_page_migration_page_migrate_end_t, from_agent);
+SAME(PageMigration06, target_agent, rocprofiler_page_migration_page_migrate_end_t, to_agent);
+SAME(PageFault06, agent, rocprofiler_page_migration_page_fault_end_t, agent_id);
+SAME(PageFault06, address, rocprofiler_page_migration_page_fault_end_t, address);
+static_assert(is(kMigrationStart, ROCPROFILER_PAGE_MIGRATION_PAGE_MIGRATE_START) &&
+              is(kMigrationEnd, ROCPROFILER_PAGE_MIGRATION_PAGE_MIGRATE_END) &&
+              is(kFaultStart, ROCPROFILER_PAGE_MIGRATION_PAGE_FAULT_START) &&
+              is(kFaultEnd, ROCPROFILER_PAGE_MIGRATION_PAGE_FAULT_END) &&
+              is(kPagesDropped, ROCPROFILER_PAGE_MIGRATION_DROPPED_EVENT));
+#else
+static_assert(sizeof(PageRecord05) == sizeof(TheirPages));
+SAME(PageRecord05, operation, TheirPages, operation);
+SAME(PageRecord05, start, TheirPages, start_timestamp);
+SAME(PageRecord05, end, TheirPages, end_timestamp);
+SAME(PageRecord05, process, TheirPages, pid);
+using TheirPageMigration = rocprofiler_buffer_tracing_page_migration_page_migrate_record_t;
+using TheirPageFault = rocprofiler_buffer_tracing_page_migration_page_fault_record_t;
+static_assert(offsetof(PageRecord05, migration) == offsetof(TheirPages, page_migrate));
+static_assert(offsetof(PageRecord05, fault) == offsetof(TheirPages, page_fault));
+SAME(PageMigration05, first_address, TheirPageMigration, start_addr);
+SAME(PageMigration05, end_address, TheirPageMigration, end_addr);
+SAME(PageMigration05, source_node, TheirPageMigration, from_node);
+SAME(PageMigration05, target_node, TheirPageMigration, to_node);
+SAME(PageFault05, node, TheirPageFault, node_id);
+SAME(PageFault05, address, TheirPageFault, address);
+static_assert(is(kMigration05, ROCPROFILER_PAGE_MIGRATION_PAGE_MIGRATE) &&
+              is(kFault05, ROCPROFILER_PAGE_MIGRATION_PAGE_FAULT));
+#endif
+#endif
+
 #if ROCPROFILER_VERSION_MAJOR >= 1
 SAME(CopyRecord1, target, TheirCopy, dst_address);
 SAME(CopyRecord1, source, TheirCopy, src_address);

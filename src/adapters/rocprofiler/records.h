@@ -149,6 +149,57 @@ struct FaultRecord {
   std::uint64_t agent;
   std::uint64_t address;
 };
+// The same before 1.0, in one kind: 0.5 tells of each as a whole and of nodes of the topology, 0.6
+// of beginnings and ends.
+enum PageOperation05 : std::int32_t { kMigration05 = 1, kFault05 = 2 };
+struct PageMigration05 {
+  std::uint64_t first_address, end_address;
+  std::uint32_t source_node, target_node;
+};
+struct PageFault05 {
+  std::uint8_t flags;
+  std::uint32_t node;
+  std::uint64_t address;
+};
+struct PageRecord05 {
+  std::uint64_t size;
+  std::int32_t kind, operation;
+  std::uint64_t start, end;
+  std::uint32_t process;
+  union {
+    PageMigration05 migration;
+    PageFault05 fault;
+    std::uint64_t reserved[12];
+  };
+};
+enum PageOperation06 : std::int32_t {
+  kMigrationStart = 1,
+  kMigrationEnd = 2,
+  kFaultStart = 3,
+  kFaultEnd = 4,
+  kPagesDropped = 8
+};
+struct PageMigration06 {
+  std::uint64_t first_address, end_address;
+  std::uint64_t source_agent, target_agent;
+};
+struct PageFault06 {
+  std::uint32_t flags;
+  std::uint64_t agent;
+  std::uint64_t address;
+};
+struct PageRecord06 {
+  std::uint64_t size;
+  std::int32_t kind, operation;
+  std::uint64_t timestamp;
+  std::uint32_t process;
+  union {
+    PageMigration06 migration;
+    PageFault06 fault;
+    std::uint32_t dropped;
+    std::uint64_t reserved[16];
+  };
+};
 struct DroppedRecord {
   std::uint64_t size;
   std::int32_t kind, operation;
