@@ -16,7 +16,10 @@ template <class Function>
 Function* find(const char* name) {
   static void* const runtime = [] {
     const char* file = std::getenv(kRuntimeVariable);
-    return file == nullptr ? nullptr : dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    // A sanitizer in the program ends it when a library is to find its own functions first.
+    const bool may = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path") == nullptr;
+    return file == nullptr ? nullptr
+                           : dlopen(file, RTLD_NOW | RTLD_LOCAL | (may ? RTLD_DEEPBIND : 0));
   }();
   void* symbol = runtime == nullptr ? nullptr : dlsym(runtime, name);
   Function* function = nullptr;
