@@ -195,6 +195,13 @@ struct OpenAutograd {
   SharedPath path;  // that it opens; kNoPath: not asked for yet, or unknown
 };
 
+// The path of the process that a frame of this file is.
+struct KnownPath {
+  std::uint32_t frame;
+  SharedPath path;
+};
+constexpr std::uint32_t kKnownPaths = 1024;
+
 // A range of the process. Of the ones that are free each names the next.
 struct Started {
   std::atomic<std::uint64_t> range = 0;  // as start() gave it; 0 = free
@@ -266,8 +273,9 @@ struct SpoolThread {
   std::uint32_t next_retired;
   Retired retired[kRetired];        // where only the newest part is kept
   OpenAutograd autograd[kMaxOpen];  // of each
-  char open_names[kMaxOpen][64];    // for the child after a fork, whose file has other numbers
-  char path[PATH_MAX];              // here, because stacks may be small
+  KnownPath known_paths[kKnownPaths];
+  char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
+  char path[PATH_MAX];            // here, because stacks may be small
 };
 
 namespace {
@@ -590,6 +598,7 @@ bool make_file(SpoolThread& thread) {
   thread.recent_strings.clear();
   thread.known_strings.clear();
   thread.known_frames.clear();
+  for (KnownPath& known : thread.known_paths) known = {};
   thread.known_others.clear();
   set_up_window(thread);
   return true;
@@ -778,6 +787,7 @@ class Discreet {
     // Where a tagged piece of memory lies is no data of the program.
     constexpr std::string_view kTag = R"({"address":)";
     if (said.arguments.substr(0, kTag.size()) != kTag) said_.arguments = {};
+    said_.known_arguments = {};
   }
   Discreet(const Discreet&) = delete;
   Discreet& operator=(const Discreet&) = delete;
@@ -794,12 +804,19 @@ inline const Said& keepable(const Said& told, std::optional<Discreet>& memory) {
   return memory.emplace(told).said();
 }
 
-SharedPath opened_path(SharedPath around, std::string_view name, ScopeDomain domain) {
+// The path that a range of this name opens, which is its frame in this file.
+SharedPath opened_path(SpoolThread& thread, std::uint32_t frame, SharedPath around,
+                       std::string_view name, ScopeDomain domain) {
   if (!event::is_path_node(domain, name)) return around;
-  return shared_path(around, name, hash(name.data(), name.size()).a, domain);
+  KnownPath& known = thread.known_paths[frame % kKnownPaths];
+  if (known.frame == frame) return known.path;
+  const SharedPath path = shared_path(around, name, hash(name.data(), name.size()).a, domain);
+  if (path != kNoPath) known = {frame, path};
+  return path;
 }
 
-// Of the innermost range that is open. What was opened before paths were shared is asked for now.
+// Of the innermost range that is open. It is found out where it is asked for, except of those that
+// hang elsewhere than in what is open around them, and of long names.
 SharedPath path_of(SpoolThread& thread) {
   SharedPath path = kOutside;
   std::uint32_t i = thread.open_count;
@@ -810,7 +827,8 @@ SharedPath path_of(SpoolThread& thread) {
   }
   for (; i < thread.open_count; ++i) {
     if (thread.open[i].frame == 0) continue;
-    path = opened_path(path, thread.open_names[i], static_cast<ScopeDomain>(thread.open[i].domain));
+    path = opened_path(thread, thread.open[i].frame, path, thread.open_names[i],
+                       static_cast<ScopeDomain>(thread.open[i].domain));
     thread.autograd[i].path = path;
   }
   return path;
@@ -1581,6 +1599,17 @@ LaneId SpoolPush::lane() const noexcept { return {thread_->lane}; }
 SharedPath SpoolPush::path() const noexcept { return path_of(*thread_); }
 FrameId SpoolPush::scope() const noexcept { return {thread_->scope}; }
 
+namespace {
+Hash hash_of(std::uint64_t key) { return {mix(key), key ^ 0x5bd1e9955bd1e995u}; }
+}  // namespace
+
+StringId SpoolPush::known(std::uint64_t key) const noexcept {
+  return {thread_->known_strings.find(hash_of(key))};
+}
+void SpoolPush::know(std::uint64_t key, StringId string) noexcept {
+  if (string.value != 0) thread_->known_strings.add(hash_of(key), string.value);
+}
+
 StringId SpoolPush::string(std::string_view text) noexcept { return {intern_text(*thread_, text)}; }
 
 FrameId SpoolPush::frame(FrameId parent, StringId name, ScopeDomain domain) noexcept {
@@ -1744,14 +1773,19 @@ std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
       }
     }
     range.frame = intern_frame(thread, range.scope, range.name, said.domain);
-    if (g_sharing.load(std::memory_order_relaxed)) {
-      if (around == kNoPath) around = path_of(thread);
-      autograd.path = opened_path(around, said.name, said.domain);
-      if (numbered && said.forward_thread == 0 && said.thread != 0) {
-        remember_forward(said.thread, said.sequence, autograd.path);
+    if (g_sharing.load(std::memory_order_relaxed) && range.frame != 0) {
+      const bool is_forward = numbered && said.forward_thread == 0 && said.thread != 0;
+      if (is_forward || around != kNoPath || said.name.size() >= sizeof thread.open_names[at]) {
+        if (around == kNoPath) around = path_of(thread);
+        autograd.path = opened_path(thread, range.frame, around, said.name, said.domain);
       }
+      if (is_forward) remember_forward(said.thread, said.sequence, autograd.path);
     }
-    if (!said.arguments.empty()) range.arguments = intern_text(thread, said.arguments);
+    if (said.known_arguments.value != 0) {
+      range.arguments = said.known_arguments.value;
+    } else if (!said.arguments.empty()) {
+      range.arguments = intern_text(thread, said.arguments);
+    }
     range.sequence = said.sequence;
     if (meaning == kCaptures) begin_capture();
     keep_name(thread.open_names[at], said.name);

@@ -107,6 +107,7 @@ struct Said {
   std::string_view name;
   ScopeDomain domain = ScopeDomain::kAnnotation;
   std::string_view arguments = {};  // a JSON object
+  StringId known_arguments = {};    // the same as a string of this spool, instead
   std::uint64_t sequence = 0;
   // Autograd's numbers of threads; 0 = none. `thread` is this one. Who gives `forward_thread` too
   // is the backward of what bore the same sequence there, and hangs below it (docs/correlation.md).
@@ -140,6 +141,10 @@ class SpoolPush {
   [[nodiscard]] SharedPath path() const noexcept;
   // Numbers of this spool, equal or not for equal text. {} when there is no room.
   StringId string(std::string_view text) noexcept;
+  // A string that stands for a number which is as good as its text, and takes less to find out:
+  // {} until it has been told.
+  [[nodiscard]] StringId known(std::uint64_t key) const noexcept;
+  void know(std::uint64_t key, StringId string) noexcept;
   FrameId frame(FrameId parent, StringId name, ScopeDomain domain) noexcept;
   // A device queue. The same `queue` gives the same lane in all spools of the process. Text fields
   // of `queue` and of `device` are strings of this spool.

@@ -44,10 +44,9 @@ PACKAGE = {
         """,
     "nn/__init__.py": "from torch.nn.modules.module import Module, Parameter\n",
     "nn/modules/module.py": """
-        class Module: pass
+        class Module:
+            def __call__(self): pass
         class Parameter: pass
-        def register_module_forward_pre_hook(hook): pass
-        def register_module_forward_hook(hook, always_call): pass
         """,
     "utils/_python_dispatch.py": """
         import threading

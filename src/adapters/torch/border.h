@@ -11,7 +11,12 @@ struct PastaOperator {
   size_t name_bytes;
   const char* arguments;  // a JSON object, or nothing
   size_t arguments_bytes;
-  uint64_t sequence;  // autograd's number + 1, or 0
+  // Or a number that stands for it, and who makes the text where it has not been seen: sets the two
+  // above.
+  uint64_t arguments_key;
+  void (*describe)(struct PastaOperator* what);
+  const void* function;  // of the extension
+  uint64_t sequence;     // autograd's number + 1, or 0
   uint64_t
       forward_thread;      // autograd's number of the thread whose operator this is the backward of
   uint64_t thread;         // and of this thread
@@ -28,6 +33,6 @@ struct PastaOpened {
 
 struct PastaTorch {
   size_t size;
-  struct PastaOpened (*open)(const struct PastaOperator* what);
+  struct PastaOpened (*open)(struct PastaOperator* what);
   void (*close)(struct PastaOpened opened);
 };

@@ -220,42 +220,27 @@ def watch_modules(torch):
                               path or type(part).__name__, about(type(part)))
         return known[id(module)]
 
-    # Where PyTorch's compiler reads the hooks, this is true, and nothing is left of them.
-    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+    # True where PyTorch's compiler reads what is called: nothing of this is left in what it makes.
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+    # Not a hook: with a global one, every call of a module takes PyTorch's longer way. From 2.0 on
+    # __call__() is another that calls it.
+    name = "_call_impl" if hasattr(module_class, "_wrapped_call_impl") else "__call__"
+    plain = getattr(module_class, name)
 
-    def enter(module):
-        entry = known.get(id(module))
-        if entry is None or entry[0]() is not module:
-            entry = learn(module)
-        return begin_module(entry[1], entry[2])
-
-    if version_of(torch) >= (2, 1):
-        from torch.nn.modules.module import (register_module_forward_hook,
-                                             register_module_forward_pre_hook)
-
-        def before(module, arguments):
-            if compiling is None or not compiling():
-                enter(module)
-
-        def after(module, arguments, result):
-            if compiling is None or not compiling():
-                end_module()
-
-        register_module_forward_pre_hook(before)
-        register_module_forward_hook(after, always_call=True)
-        return
-    # Older ones have no hook that is called when a module fails.
-    original = module_class.__call__
-
-    def __call__(self, *args, **kwargs):
-        kept = enter(self)
+    def _call_impl(self, *args, **kwargs):
+        if compiling():
+            return plain(self, *args, **kwargs)
+        entry = known.get(id(self))
+        if entry is None or entry[0]() is not self:
+            entry = learn(self)
+        begun = begin_module(entry[1], entry[2])
         try:
-            return original(self, *args, **kwargs)
+            return plain(self, *args, **kwargs)
         finally:
-            if kept:
+            if begun:
                 end_module()
 
-    module_class.__call__ = __call__
+    setattr(module_class, name, _call_impl)
 
 
 # --- backward passes
@@ -334,9 +319,6 @@ def begin(torch):
         # Where its compiler writes Python; else into a folder that places.cpp knows by its name.
         if os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
             library(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-        import warnings
-        # Of our hooks, which do nothing there.
-        warnings.filterwarnings("ignore", message=r"Using `torch\.compile\(module\)` when there are global hooks")
         said = f"torch {torch.__version__}"
         try:
             how = "operators by its callbacks, " + extension(torch)

@@ -49,7 +49,19 @@ std::uint64_t open_places(SpoolPush& push, const python::Places& places) {
   return first;
 }
 
-PastaOpened open(const PastaOperator* what) noexcept {
+// Of the operator's arguments; none where it has none.
+StringId known_arguments(SpoolPush& push, PastaOperator* what) {
+  if (what->arguments_key == 0) return {};
+  StringId known = push.known(what->arguments_key);
+  if (known.value != 0) return known;
+  what->describe(what);
+  if (what->arguments_bytes == 0) return {};  // too long
+  known = push.string({what->arguments, what->arguments_bytes});
+  push.know(what->arguments_key, known);
+  return known;
+}
+
+PastaOpened open(PastaOperator* what) noexcept {
   const std::string_view name{what->name, what->name_bytes};
   PastaOpened opened{};
   python::Places places;
@@ -65,6 +77,7 @@ PastaOpened open(const PastaOperator* what) noexcept {
       push.open({.name = name,
                  .domain = domain_of(*what),
                  .arguments = {what->arguments, what->arguments_bytes},
+                 .known_arguments = known_arguments(push, what),
                  .sequence = what->sequence,
                  .thread = what->thread,
                  .forward_thread = what->forward_thread,
