@@ -159,6 +159,7 @@ class Check:
         modes = {"bare": "none", "cupti": ("--adapter", "cupti"), "operators, modules": ("--python", "off"),
                  "and lines": ("--python", "lines"), "and stacks": ("--python", "stacks"), "kineto": "full",
                  "kineto with stacks": "stacks", "proton with python": "proton-python"}
+        modes = {mode: options for mode, options in modes.items() if mode not in self.arguments.without}
         for mode, options in modes.items():
             before = watched(*options) if isinstance(options, tuple) else []
             after = ["--switch", options] if isinstance(options, str) else []
@@ -217,6 +218,7 @@ def main():
     parser.add_argument("--output", required=True)
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--without-compiler", action="store_true", help="what there is without the extension")
+    parser.add_argument("--without", nargs="+", default=[], metavar="MODE", help="modes that cost leaves out")
     parser.add_argument("--seconds", type=float, default=30, help="of the turns of cost")
     parser.add_argument("parts", nargs="*", default=["coverage", "cost"])
     arguments = parser.parse_args()
