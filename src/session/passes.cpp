@@ -230,7 +230,8 @@ struct Plot {
   std::string first_not_joined;
 };
 
-void add_to(Plot& plot, Timed& timed, Patched& patched) {
+// `again`: other runs have said already what was left out.
+void add_to(Plot& plot, Timed& timed, Patched& patched, bool again) {
   std::vector<ProcessId> ids;
   for (const auto& [id, launches] : patched.processes()) ids.push_back({id});
   const auto of_timed = keys_of(timed.dictionary(), timed.processes());
@@ -262,8 +263,13 @@ void add_to(Plot& plot, Timed& timed, Patched& patched) {
       const auto found = kernel_of.find(number);
       const bool joined = found != kernel_of.end();
       if (joined) before = &plot.behind[found->second];
+      const auto left_out = [](const Patched::Part& part) {
+        return part.format == device::kSkippedFormat;
+      };
+      const bool analysed = !std::ranges::all_of(launch.parts, left_out);
+      if (again) std::erase_if(launch.parts, left_out);
       before->launches.push_back({number, joined, std::move(launch.parts)});
-      if (joined || !launch.key || number == 0) continue;
+      if (joined || !launch.key || !analysed) continue;
       if (++plot.not_joined == 1) {
         plot.first_not_joined = fmt::format("{}, launch {}", launch.key->kernel, number);
       }
@@ -310,7 +316,7 @@ class Passes final : public Adapter {
     for (const OpenTrace& open : open_patched_) {
       Patched patched;
       PASTA_TRY(read(open, patched));
-      add_to(plot_, timed, patched);
+      add_to(plot_, timed, patched, &open != open_patched_.data());
       problems_.insert(problems_.end(), patched.problems().begin(), patched.problems().end());
     }
     return {};

@@ -113,6 +113,8 @@ class Sanitizer(unittest.TestCase):
             report = self.run_watched("steps", options=("--force",), launches=("--launches", policy))
             self.assertEqual(self.launches(report), launches, policy)
             left_out = 12 - sum(launches.values())
+            said = [part["evidence"] for part in report["parts"] if part.get("id") == "launches-left-out"]
+            self.assertEqual(said, [{"count": left_out}] if left_out else [], policy)
             self.assertEqual(self.problem("launches whose accesses were not analysed"), [left_out] if left_out else [])
 
     def test_a_policy_that_is_none_is_said(self):
@@ -142,9 +144,11 @@ class Sanitizer(unittest.TestCase):
         self.assertIn("only cupti sees", self.said)
 
     def test_one_run_for_each_patch(self):
-        report = self.run_watched("kernels", code=4, options=("--tool", "divergence"),
+        report = self.run_watched("kernels", code=4, options=("--tool", "divergence"), launches=("--launches", "stride"),
                                   adapter=("--adapter", "annotations,sanitizer"))
-        self.check_objects(report, 2, 1)
+        self.assertEqual(self.launches(report), {STRIDE: 1})
+        left_out = [part["evidence"] for part in report["parts"] if part.get("id") == "launches-left-out"]
+        self.assertEqual(left_out, [{"count": 2}], "of one run")
         self.assertIn("the program runs 3 times", self.said)
         # The device that there is not has code for one of them only.
         self.assertEqual(self.problem("pasta_divergence_global: refused"), [1])

@@ -153,7 +153,7 @@ struct State {
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
-  std::uint64_t launches = 0, analysed = 0;
+  std::uint64_t launches = 0, analysed = 0, left_out = 0;
   std::map<std::string, std::uint64_t> problems;  // what was said of them, and how often
   bool hurry = false;                             // somebody waits for room or for the end
   bool any_callback = false;
@@ -420,6 +420,14 @@ void leave_out(const LaunchData& data) {
        "a launch without analysis");
 }
 
+// To be asked once for each launch that could be analysed, with the lock held.
+bool takes(const char* name, const LaunchData& data, std::uint64_t iteration) {
+  State& s = state();
+  const bool taken = s.policy.take(name, data.grid, data.block, iteration);
+  if (!taken) ++s.left_out;
+  return taken;
+}
+
 // `stream_handle`: on which it is ordered behind what is written for it.
 void begin_launch(const LaunchData& data, Handle stream_handle) {
   State& s = state();
@@ -440,8 +448,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     patch = s.patch;
     const auto module = s.modules.find(data.module);
     taken = patch != nullptr && context->usable && !context->lost && module != s.modules.end() &&
-            module->second.patched && s.collector->is_collecting() &&
-            s.policy.take(name, data.grid, data.block, iteration);
+            module->second.patched && s.collector->is_collecting() && takes(name, data, iteration);
     if (taken) {
       const auto kernel = module->second.unseen.find(std::string_view(name));
       if (kernel != module->second.unseen.end()) unseen = kernel->second;
@@ -723,6 +730,27 @@ void switch_patch(const PatchKind* patch) {
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()));
 }
 
+// For tools, which say of how many launches they know nothing.
+void push_left_out(std::uint64_t launches) {
+  if (launches == 0) return;
+  device::ResultTable table{.id = device::TableId::kSkipped};
+  device::append_row(table, device::SkippedRow{launches});
+  for (const std::string& part :
+       device::write_result(device::result_of({}, {table}), trace::spool::kMaxTextBytes)) {
+    const trace::DeviceResult given{.size = sizeof given,
+                                    .kernel = "",
+                                    .kernel_bytes = 0,
+                                    .format = device::kSkippedFormat.data(),
+                                    .format_bytes = device::kSkippedFormat.size(),
+                                    .blob = part.data(),
+                                    .blob_bytes = part.size(),
+                                    .launch = 0,
+                                    .start_ns = now_ns(),
+                                    .even_stopped = true};
+    state().collector->push(&given);
+  }
+}
+
 // Waits until all that has been launched is taken.
 void finish() {
   State& s = state();
@@ -736,13 +764,14 @@ void finish() {
   std::uint64_t left = 0;
   for (const Handle handle : contexts) left += wait_for_results(handle, deadline);
   std::map<std::string, std::uint64_t> problems;
-  std::uint64_t launches = 0, analysed = 0;
+  std::uint64_t launches = 0, analysed = 0, left_out = 0;
   bool any_callback = false;
   {
     const std::lock_guard lock(s.mutex);
     problems = s.problems;
     launches = s.launches;
     analysed = s.analysed;
+    left_out = s.left_out;
     any_callback = s.any_callback;
   }
   if (!any_callback) {
@@ -755,6 +784,7 @@ void finish() {
   for (const auto& [what, count] : problems) {
     note(Reason::kCollectorWarning, count, fmt::format("analysis of accesses: {}", what));
   }
+  push_left_out(left_out);
   if (launches > analysed) {
     note(Reason::kNotRecorded, launches - analysed, "launches whose accesses were not analysed");
   }
