@@ -83,7 +83,7 @@ struct Running {
 // "input.cl:12:7 load"; "load" where the program has no lines; "" for what is of no instruction.
 std::string name_of(const llvm::Instruction* instruction) {
   if (instruction == nullptr) return {};
-  const std::string what = instruction->getOpcodeName();
+  std::string what = instruction->getOpcodeName();
   const llvm::DebugLoc& place = instruction->getDebugLoc();
   if (!place || place.getLine() == 0) return what;
   return place->getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +

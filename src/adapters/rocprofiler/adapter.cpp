@@ -531,6 +531,7 @@ void take_stream(std::int32_t phase, std::uint64_t stream, std::uint64_t& outer)
 }
 
 template <class Ids>
+// NOLINTNEXTLINE(readability-non-const-parameter): the SDK says what it is
 void on_callback(BasicCallback<Ids> record, std::uint64_t* data, void*) noexcept {
   if (record.payload == nullptr || g.finalized.load(std::memory_order_acquire)) return;
   const auto& kinds = g.kinds;

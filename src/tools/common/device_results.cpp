@@ -187,7 +187,7 @@ std::string DeviceResults::label(ProcessId process, std::uint64_t number) const 
     default:
       break;
   }
-  const std::string buffer = fmt::format("buffer {}", number);
+  std::string buffer = fmt::format("buffer {}", number);
   const auto known = objects_.find({process.value, number});
   if (known == objects_.end() || known->second.name.empty()) return buffer;
   return fmt::format("{} ({})", known->second.name, buffer);
