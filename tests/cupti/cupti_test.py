@@ -84,6 +84,14 @@ class Cupti(unittest.TestCase):
         lines = self.run_watched("exit", 0, options=("--capture-range", "forward"))
         self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)"])
 
+    def test_nothing_is_turned_on_before_the_range(self):
+        lines = self.run_watched("exit", 0, options=("--capture-range", "no such range"), FAKE_TELLS="1")
+        self.assertEqual(self.names(lines, "kernel"), [])
+        self.assertNotIn("is on", self.said)
+        os.remove(self.folder / "t.pasta")
+        self.run_watched("exit", 0, options=("--capture-range", "forward"), FAKE_TELLS="1")
+        self.assertIn("fake: kind 10 is on", self.said)
+
     @staticmethod
     def path_of(lines, line):
         """The call path of an event, as "outer > inner"."""

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -131,6 +132,8 @@ EXPORT int cuptiActivityEnable(RecordKind kind) {
   if (!is_served()) return 39;
   if (kind == RecordKind::kOverhead && std::getenv("FAKE_REFUSES") != nullptr) return 27;
   enabled[static_cast<int>(kind)] = true;
+  if (std::getenv("FAKE_TELLS") != nullptr)
+    std::fprintf(stderr, "fake: kind %d is on\n", static_cast<int>(kind));
   return 0;
 }
 EXPORT int cuptiActivityDisable(RecordKind kind) {

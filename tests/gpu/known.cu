@@ -211,6 +211,27 @@ int updated_graph(int count) {
   return 0;
 }
 
+// A graph that is made and launched before a range, and `count` times in it.
+int late_range(int count) {
+  cudaStream_t stream;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  cudaGraph_t made;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < 3; ++i) spin<<<1, 1, 0, stream>>>(1000);
+  CHECK(cudaStreamEndCapture(stream, &made));
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphInstantiate(&exec, made, 0));
+  for (int i = 0; i < 10; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  const uint64_t range = pasta_begin("inside");
+  for (int i = 0; i < count; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  pasta_end(range);
+  for (int i = 0; i < 10; ++i) CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  return 0;
+}
+
 int threads(int count, int of_each) {
   std::vector<std::thread> all;
   for (int i = 0; i < count; ++i) {
@@ -566,6 +587,7 @@ int main(int argc, char** argv) {
   if (mode == "copies") return copies(first);
   if (mode == "managed") return managed(first);
   if (mode == "updated_graph") return updated_graph(first);
+  if (mode == "late_range") return late_range(first);
   if (mode == "contexts") return contexts(first);
   if (mode == "events") return events(first);
   if (mode == "graph") return graph(first);

@@ -168,6 +168,7 @@ struct State {
   std::atomic<bool> used = false;    // and ever after
   pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> recording = false;
+  bool enabled_before = false;  // so that what is refused is said once
   struct Calls {
     std::uint32_t ids[256];
     std::uint32_t count;
@@ -744,7 +745,6 @@ void switch_calls(const State::Calls& calls, Api::Result (*set)(std::uint32_t, s
   for (std::uint32_t i = 0; i < calls.count && set != nullptr; ++i) set(calls.ids[i], value);
 }
 
-// What is said of its failures is said once, by start().
 Api::Result enable(RecordKind kind) {
   const Api::Result result = g.api.enable(kind);
   // Kinds come before calls: a kind is of all its calls.
@@ -754,7 +754,8 @@ Api::Result enable(RecordKind kind) {
   return result;
 }
 
-// Turns recording on or off as the collection is.
+// Turns recording on or off as the collection is. What was never on costs nothing; what was, and is
+// off, costs each launch a little: so nothing is turned on before it is wanted.
 void follow_collection() noexcept {
   const bool wanted = trace::is_collecting();
   if (!g.active.load(std::memory_order_acquire) ||
@@ -764,14 +765,15 @@ void follow_collection() noexcept {
   pthread_mutex_lock(&g.switching);
   if (g.active.load(std::memory_order_acquire) &&
       wanted != g.recording.load(std::memory_order_acquire)) {
-    for (const RecordKind kind : kKinds) {
-      if (!is_wanted(kind)) continue;
-      if (wanted) {
-        enable(kind);
-      } else {
-        g.api.disable(kind);
+    for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+      if (!is_wanted(kKinds[i])) continue;
+      if (!wanted) {
+        g.api.disable(kKinds[i]);
+      } else if (const Api::Result result = enable(kKinds[i]); result != 0 && !g.enabled_before) {
+        note_result(kKindNames[i], result);
       }
     }
+    g.enabled_before = g.enabled_before || wanted;
     if (!asked_for(trace::spool::kCudaDriverCalls)) {
       switch_calls(g.driver_launches, g.api.enable_driver_api, wanted ? 1 : 0);
     }
@@ -861,17 +863,7 @@ bool set_up() {
   }
   find_calls(CallbackDomain::kRuntime, kQueries, g.queries);
   find_calls(CallbackDomain::kDriver, kDriverLaunches, g.driver_launches);
-  bool any = false;
-  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
-    if (!is_wanted(kKinds[i])) continue;
-    const Api::Result result = enable(kKinds[i]);
-    if (result != 0) note_result(kKindNames[i], result);
-    any = any || result == 0;
-  }
-  if (!asked_for(trace::spool::kCudaDriverCalls))
-    switch_calls(g.driver_launches, g.api.enable_driver_api, 1);
-  g.recording.store(true, std::memory_order_release);
-  return any;
+  return true;
 }
 
 void unsubscribe() {
