@@ -7,7 +7,6 @@ Programs are what tests/gpu/build makes. What does not hold is said, and is the 
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -112,15 +111,15 @@ class Check:
             same = all(counts[0][kernel] == counts[1][kernel] and counts[0][kernel][1] for kernel in (ADD, STRIDED))
             self.hold("patches", "both have the same launches and times", same)
         for name, source in (("triton", TRITON), ("training", TRAINING)):
-            (self.output / f"{name}.py").write_text(source)
+            (self.output / f"{name}_program.py").write_text(source)
             document = self.run(name, "access,kernels" if name == "triton" else "reuse,kernels",
-                                [sys.executable, f"{name}.py"], seconds=150)
+                                [sys.executable, f"{name}_program.py"], seconds=150)
             if not document:
                 continue
             self.joined(name, document)
             if name == "triton":
                 sites = {s["site"] for s in self.table(document, "access", "sites") if s["kernel"] == "double"}
-                self.hold(name, f"lines {sorted(sites)}", {"triton.py:6 LDG", "triton.py:7 STG"} <= sites)
+                self.hold(name, f"lines {sorted(sites)}", {"triton_program.py:6 LDG", "triton_program.py:7 STG"} <= sites)
 
 
 if __name__ == "__main__":
