@@ -1,6 +1,11 @@
 // pastaprof merge: the traces of a job's ranks as one .pasta file, which tells them apart.
 #include <unistd.h>
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "cli/options.h"
 #include "cli/reading.h"
 #include "pasta/adapter.h"
@@ -25,14 +30,20 @@ Result<Reading> open_passes(const Settings& settings) {
   auto plan = plan_of(settings);
   if (!plan) return tl::unexpected(std::move(plan).error());
   const std::string& timed = settings.operands[0];
-  if (settings.operands.size() > 1 || timed == "-" || settings.patched == "-") {
+  const auto& patched = settings.patched;
+  if (settings.operands.size() > 1 || timed == "-" ||
+      std::ranges::find(patched, "-") != patched.end()) {
     return fail(ErrorCode::kUsage,
-                "--patched: give one trace besides, and both as files, which are read twice");
+                "--patched: give one trace besides, and all as files, which are read twice");
   }
   Reading reading{std::make_unique<ReadProgress>(), Session(std::move(*plan)), {}};
+  std::vector<session::OpenTrace> open_patched;
+  for (const std::string& path : patched) {
+    open_patched.emplace_back([path] { return open_source(path); });
+  }
   auto adapter = session::join_passes(
       [timed, progress = reading.progress.get()] { return open_source(timed, progress); },
-      {[patched = settings.patched] { return open_source(patched); }}, "");
+      std::move(open_patched), "");
   if (!adapter) return tl::unexpected(std::move(adapter).error());
   reading.session.add(std::move(*adapter));
   return reading;

@@ -55,7 +55,7 @@ struct Settings {
   bool no_values = false;
   std::string launches = "first:100";  // of run: which a patch analyses
   std::string passes = "auto";         // of run: how often
-  std::string patched;                 // of merge: a trace of the same program with patches
+  std::vector<std::string> patched;    // of merge: traces of the same program with patches
   bool strict = false;
   bool force = false;
   bool quiet = false;

@@ -67,6 +67,14 @@ def reuse():
     return first, second
 
 
+def iterations():
+    """Results of step#0 (1), of step#1 (2), and of what is not in any that has ended (3)."""
+    def of(begun, begin, end):
+        return result(table(ITERATION, [(begun,)]), table(OBJECTS, [(1, 0x10000, 8192)], ["a"]),
+                      table(SETS, [(1, 32, 32, end - begin, (end - begin) // 32, end - begin)]), table(RUNS, [(1, begin, end)]))
+    return of(1, 0, 1024), of(1, 512, 1536), of(2, 0, 512), of(3, 0, 32)
+
+
 def divergence():
     # site, space, access: warps, lanes, existing, partial, up to 8, 16, 24, 32
     activity = [(0, GLOBAL_SPACE, READ, 100, 3200, 3200, 0, 0, 0, 0, 100),
@@ -78,6 +86,6 @@ def divergence():
 
 
 if __name__ == "__main__":
-    for case in (access, hotpages, reuse, divergence):
+    for case in (access, hotpages, reuse, iterations, divergence):
         for number, blob in enumerate(case(), 1):
             print(case.__name__, f"B{number}", blob.hex())

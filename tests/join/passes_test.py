@@ -139,6 +139,19 @@ class Passes(unittest.TestCase):
         self.assertEqual([d[1:3] for d in self.devices(lines)], [("50 50", "not_joined")])
         self.assertTrue([line for line in lines if line.startswith("process") and "run with patches" in line], lines)
 
+    def test_two_runs_with_patches(self):
+        skipped = blobs.result(blobs.table(blobs.SKIPPED, [(1,)]), grid=(4, 1, 1)).hex()
+        left_out = f'blob B2 "{skipped}"\ndevice 9600 9700 T1 "b" blob=B2 format="skipped/1" launch=2\n'
+        (self.folder / "times").write_text(timed("a", "b"))
+        (self.folder / "accesses").write_text(patched((1, "a"), before=left_out))
+        (self.folder / "activity").write_text(patched((1, "a"), before=left_out).replace("access/2", "divergence/1"))
+        self.run_program("merge", "times", "--patched", "accesses", "--patched", "activity", "-o", "joined.pasta")
+        lines = self.run_program("dump", "joined.pasta").stdout.splitlines()
+        self.assertEqual([d[:3] for d in self.devices(lines)],
+                         [(1, "100 110", "other_run"), (1, "100 110", "other_run"), (2, "200 210", "other_run")])
+        for tool in ("access", "divergence"):
+            self.assertEqual(self.part(self.report(tool), "launches-left-out")["evidence"], {"count": 1}, "once")
+
     def test_ranks(self):
         def of(rank, text):
             return text.replace("id=7 name", f"rank={rank} id=7 name").replace("id=8 name", f"rank={rank} id=8 name")
