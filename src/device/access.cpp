@@ -18,18 +18,41 @@ std::uint64_t object_of(const Launch& launch, Space space, const SiteExtremes& e
   return extremes.object == 0 ? kUnknownObject : launch.objects[extremes.object - 1].number;
 }
 
+// What was counted at all places that access this space, which is not global.
+void add_sites(const AccessPatch::State& state, Space space, AccessCounts& sum) {
+  const std::uint32_t capacity = state.keys.capacity;
+  for (std::uint32_t i = 0; i < capacity; ++i) {
+    if (state.keys.keys[i] == 0) continue;
+    const SiteKey key = site_of_key(state.keys.keys[i]);
+    if (key.space != space) continue;
+    const SiteCounts counts = total_row(state.sites, state.copies, capacity + 1, i);
+    (key.access == Access::kRead    ? sum.reads
+     : key.access == Access::kWrite ? sum.writes
+                                    : sum.atomics) += counts.lanes;
+    sum.warps += counts.warps;
+    sum.asked_bytes += counts.asked_bytes;
+    sum.passes += counts.passes;
+    sum.passes_without_conflicts += counts.passes_without_conflicts;
+  }
+}
+
 ResultTable accesses(const Launch& launch, const AccessPatch::State& state, const Names& names,
                      ResultTable& objects) {
   ResultTable table{.id = TableId::kAccesses};
   const std::uint32_t all = launch.object_count + AccessPatch::kExtraRows;
   for (std::uint32_t i = 0; i < all; ++i) {
     AccessRow row{.granule = 1, .counts = total_row(state.objects, state.copies, all, i)};
+    if (i == launch.object_count + AccessPatch::kSharedRow) {
+      add_sites(state, Space::kShared, row.counts);
+    } else if (i == launch.object_count + AccessPatch::kLocalRow) {
+      add_sites(state, Space::kLocal, row.counts);
+    }
     if (row.counts.warps == 0) continue;
     if (i < launch.object_count) {
       const MemoryObject& object = launch.objects[i];
       row.object = object.number;
       row.granule = state.marks.granule(i);
-      row.counts.touched = std::min(row.counts.touched * row.granule, object.bytes);
+      row.counts.touched = state.marks.touched(i, object);
       append_object(objects, object, names);
     } else {
       const std::uint32_t extra = i - launch.object_count;
@@ -88,7 +111,8 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.sites = layout.counters<SiteCounts>(state.copies * rows);
   state.extremes = layout.counters<SiteExtremes>(rows);
   state.keys = {layout.counters<std::uint64_t>(settings.sites), settings.sites};
-  state.marks.words = layout.scratch<std::uint64_t>(words);
+  state.marks.words = layout.counters<std::uint64_t>(words);
+  state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;
 }
 

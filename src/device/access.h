@@ -2,6 +2,7 @@
 // places of the program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -23,7 +24,7 @@ struct AccessCounts {
   // Of global memory:
   std::uint64_t used_bytes = 0;  // of the sectors: what a warp asks for, once
   std::uint64_t sectors = 0;
-  std::uint64_t touched = 0;  // granules
+  std::uint64_t touched = 0;  // bytes; in results only, in states by the marks
   // Of shared memory:
   std::uint64_t passes = 0;
   std::uint64_t passes_without_conflicts = 0;
@@ -56,7 +57,8 @@ struct AccessPatch {
   // Behind the rows of the objects.
   enum Extra : std::uint32_t { kNoObjectRow, kSharedRow, kLocalRow, kExtraRows };
   struct Settings {
-    std::uint32_t copies = 1;    // of all counters, for threads of a GPU that run apart
+    // Of all counters, for threads of a GPU that run apart; a power of two.
+    std::uint32_t copies = 1;
     std::uint32_t sites = 1024;  // a power of two
     Marks::Room marks = {.together = std::uint64_t{1} << 30, .each = std::uint64_t{8} << 20};
   };
@@ -66,6 +68,7 @@ struct AccessPatch {
     SiteExtremes* extremes;  // sites + 1
     KeyTable keys;
     Marks marks;
+    ObjectHints hints;
     std::uint32_t copies;
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
@@ -73,117 +76,155 @@ struct AccessPatch {
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0) return;
-    const bool global = warp.space == Space::kGlobal;
-    const std::uint32_t copy = warp.copy(state.copies);
-    const unsigned lanes = warp.lanes();
-    SiteCounts at_site = {
-        .warps = 1, .lanes = lanes, .asked_bytes = std::uint64_t{lanes} * warp.width};
-    AccessCounts* objects =
-        state.objects + std::uint64_t{copy} * (launch.object_count + kExtraRows);
-    Passes passes{0, 0};
-    std::uint32_t least = kNoObject, most = kNoObject;  // of the objects; + 1: 0 is none
-    if (!global) {
-      AccessCounts counts = of_lanes(warp, lanes);
-      if (warp.space == Space::kShared) {
-        passes = warp.passes();
-        at_site.passes = counts.passes = passes.needed;
-        at_site.passes_without_conflicts = counts.passes_without_conflicts =
-            passes.without_conflicts;
-      }
-      const std::uint32_t row = warp.space == Space::kShared ? kSharedRow : kLocalRow;
-      warp.add(objects[launch.object_count + row], counts);
+    if (warp.space == Space::kGlobal) {
+      count_global(state, launch, warp);
     } else {
-      const Footprint whole = warp.footprint(warp.active);
-      at_site.used_bytes = whole.bytes;
-      at_site.sectors = whole.sectors;
-      at_site.needed_sectors = (whole.bytes + kSectorBytes - 1) / kSectorBytes;
-      warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
-                 [&](std::uint32_t object, std::uint32_t mask) {
-                   const Footprint part = mask == warp.active ? whole : warp.footprint(mask);
-                   AccessCounts counts = of_lanes(warp, count_bits(mask));
-                   counts.used_bytes = part.bytes;
-                   counts.sectors = part.sectors;
-                   if (object != kNoObject) {
-                     const std::uint64_t begin = launch.objects[object].address;
-                     counts.touched = warp.sum(mask, [&](std::uint64_t address) {
-                       return state.marks.mark(object, address - begin, warp.width);
-                     });
-                   }
-                   warp.add(
-                       objects[object == kNoObject ? launch.object_count + kNoObjectRow : object],
-                       counts);
-                   // kNoObject + 1 is 0, which is less than every other.
-                   if (least == kNoObject || object + 1 < least) least = object + 1;
-                   if (most == kNoObject || object + 1 > most) most = object + 1;
-                 });
+      count_other(state, launch, warp);
     }
-    const Stride stride = warp.stride();
-    count_pattern(at_site, stride.pattern);
-    // Lanes that stay out leave gaps, which are not for where the warp begins.
-    const std::uint64_t span =
-        (std::uint64_t{highest_bit(warp.active)} - lowest_bit(warp.active) + 1) * warp.width;
-    if (stride.pattern == Pattern::kUnit &&
-        at_site.sectors > (span + kSectorBytes - 1) / kSectorBytes) {
-      at_site.misaligned = 1;
-    }
-    const unsigned crowd = warp.access == Access::kAtomic ? warp.crowd() : 0;
-    at_site.crowds = crowd;
-    const std::uint32_t site =
-        warp.uniform([&] { return state.keys.find(site_key(warp.site, warp.space, warp.access)); });
-    warp.add(state.sites[std::uint64_t{copy} * (state.keys.capacity + 1) + site], at_site);
-    warp.uniform([&] {
-      SiteExtremes& extremes = state.extremes[site];
-      raise(extremes.width, warp.width);
-      if (global) {
-        raise(extremes.object, most);
-        raise(extremes.least_object, ~std::uint64_t{least});
-      }
-      if (stride.pattern == Pattern::kStrided) {
-        const std::uint64_t step = static_cast<std::uint64_t>(stride.bytes) + kStepBias;
-        raise(extremes.step, step);
-        raise(extremes.least_step, ~step);
-      }
-      raise(extremes.degree, passes.needed);
-      raise(extremes.crowd, crowd);
-      return 0;
-    });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
   template <class AnyWarp>
-  PASTA_DEVICE static AccessCounts of_lanes(const AnyWarp& warp, unsigned lanes) {
-    AccessCounts counts;
-    (warp.access == Access::kRead    ? counts.reads
-     : warp.access == Access::kWrite ? counts.writes
-                                     : counts.atomics) = lanes;
-    counts.warps = 1;
-    counts.asked_bytes = std::uint64_t{lanes} * warp.width;
-    return counts;
+  PASTA_DEVICE static AccessCounts* objects_of(const State& state, const Launch& launch,
+                                               const AnyWarp& warp) {
+    return state.objects +
+           std::uint64_t{warp.copy(state.copies)} * (launch.object_count + kExtraRows);
   }
-  PASTA_DEVICE static void count_pattern(SiteCounts& counts, Pattern pattern) {
-    switch (pattern) {
-      case Pattern::kSingle:
-        counts.single = 1;
-        break;
-      case Pattern::kBroadcast:
-        counts.broadcast = 1;
-        break;
-      case Pattern::kUnit:
-        counts.unit = 1;
-        break;
-      case Pattern::kStrided:
-        counts.strided = 1;
-        break;
-      case Pattern::kPieces:
-        counts.pieces = 1;
-        break;
-      case Pattern::kGather:
-        counts.gather = 1;
-        break;
+  template <class AnyWarp>
+  PASTA_DEVICE static SiteCounts& counts_of(const State& state, const AnyWarp& warp,
+                                            std::uint32_t site) {
+    return state.sites[std::uint64_t{warp.copy(state.copies)} * (state.keys.capacity + 1) + site];
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static std::uint32_t site_of(const State& state, const AnyWarp& warp) {
+    return state.keys.find(site_key(warp.site, warp.space, warp.access));
+  }
+
+  template <class AnyWarp>
+  PASTA_DEVICE static void count_global(const State& state, const Launch& launch,
+                                        const AnyWarp& warp) {
+    const Shape shape = warp.shape();
+    const std::uint32_t site = site_of(state, warp);
+    const std::uint64_t bytes = shape.footprint.bytes, sectors = shape.footprint.sectors;
+    // Lanes that stay out leave gaps, which are not for where the warp begins.
+    const std::uint64_t reach =
+        (std::uint64_t{highest_bit(warp.active)} - lowest_bit(warp.active) + 1) * warp.width;
+    const bool misaligned = shape.stride.pattern == Pattern::kUnit && sectors > sectors_for(reach);
+    warp.add(counts_of(state, warp, site),
+             {{PASTA_NUMBER(SiteCounts, warps), 1},
+              {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
+              {PASTA_NUMBER(SiteCounts, asked_bytes), asked(warp, warp.lanes())},
+              {PASTA_NUMBER(SiteCounts, used_bytes), bytes},
+              {PASTA_NUMBER(SiteCounts, sectors), sectors},
+              {PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(bytes)},
+              {PASTA_NUMBER(SiteCounts, misaligned), misaligned ? 1u : 0u},
+              {pattern_number(shape.stride.pattern), 1}});
+    count_rest(state, warp, site, shape.stride);
+    const std::uint32_t object = state.hints.find(launch, warp);
+    if (object != kNoObject) {
+      add_part(state, launch, warp, object, warp.active, shape.footprint);
+      raise_object(state, warp, site, object + 1, object + 1);
+      return;
+    }
+    std::uint32_t least = kNoObject, last = 0;  // of the objects + 1; 0: none
+    warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
+               [&](std::uint32_t one, std::uint32_t mask) {
+                 add_part(state, launch, warp, one, mask, warp.footprint(mask));
+                 // kNoObject + 1 is 0, which is less than every other.
+                 if (one + 1 < least) least = one + 1;
+                 if (one + 1 > last) last = one + 1;
+               });
+    raise_object(state, warp, site, least, last);
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void add_part(const State& state, const Launch& launch, const AnyWarp& warp,
+                                    std::uint32_t object, std::uint32_t mask,
+                                    const Footprint& part) {
+    const std::uint64_t lanes = count_bits(mask);
+    warp.add(objects_of(state, launch,
+                        warp)[object == kNoObject ? launch.object_count + kNoObjectRow : object],
+             {{lanes_number(warp.access), lanes},
+              {PASTA_NUMBER(AccessCounts, warps), 1},
+              {PASTA_NUMBER(AccessCounts, asked_bytes), asked(warp, lanes)},
+              {PASTA_NUMBER(AccessCounts, used_bytes), part.bytes},
+              {PASTA_NUMBER(AccessCounts, sectors), part.sectors}});
+    if (object == kNoObject) return;
+    warp.each(mask, [&](std::uint64_t address) {
+      state.marks.touch(object, address - launch.objects[object].address, warp.width);
+    });
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void raise_object(const State& state, const AnyWarp& warp, std::uint32_t site,
+                                        std::uint32_t least, std::uint32_t last) {
+    warp.raise(state.extremes[site],
+               {{PASTA_NUMBER(SiteExtremes, width), warp.width},
+                {PASTA_NUMBER(SiteExtremes, object), last},
+                {PASTA_NUMBER(SiteExtremes, least_object), ~std::uint64_t{least}}});
+  }
+  // Of shared and local memory. What a place counts is the memory's, too, but of places that found
+  // no room.
+  template <class AnyWarp>
+  PASTA_DEVICE static void count_other(const State& state, const Launch& launch,
+                                       const AnyWarp& warp) {
+    const bool shared = warp.space == Space::kShared;
+    const Stride stride = warp.stride();
+    const Passes passes = shared ? warp.passes() : Passes{0, 0};
+    const std::uint32_t site = site_of(state, warp);
+    warp.add(counts_of(state, warp, site),
+             {{PASTA_NUMBER(SiteCounts, warps), 1},
+              {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
+              {PASTA_NUMBER(SiteCounts, asked_bytes), asked(warp, warp.lanes())},
+              {PASTA_NUMBER(SiteCounts, passes), passes.needed},
+              {PASTA_NUMBER(SiteCounts, passes_without_conflicts), passes.without_conflicts},
+              {pattern_number(stride.pattern), 1}});
+    warp.raise(state.extremes[site], {{PASTA_NUMBER(SiteExtremes, width), warp.width},
+                                      {PASTA_NUMBER(SiteExtremes, degree), passes.needed}});
+    count_rest(state, warp, site, stride);
+    if (site != state.keys.capacity) return;
+    warp.add(
+        objects_of(state, launch, warp)[launch.object_count + (shared ? kSharedRow : kLocalRow)],
+        {{lanes_number(warp.access), warp.lanes()},
+         {PASTA_NUMBER(AccessCounts, warps), 1},
+         {PASTA_NUMBER(AccessCounts, asked_bytes), asked(warp, warp.lanes())},
+         {PASTA_NUMBER(AccessCounts, passes), passes.needed},
+         {PASTA_NUMBER(AccessCounts, passes_without_conflicts), passes.without_conflicts}});
+  }
+  // What few accesses have.
+  template <class AnyWarp>
+  PASTA_DEVICE static void count_rest(const State& state, const AnyWarp& warp, std::uint32_t site,
+                                      const Stride& stride) {
+    if (stride.pattern == Pattern::kStrided) {
+      const std::uint64_t step = static_cast<std::uint64_t>(stride.bytes) + kStepBias;
+      warp.raise(state.extremes[site], {{PASTA_NUMBER(SiteExtremes, step), step},
+                                        {PASTA_NUMBER(SiteExtremes, least_step), ~step}});
+    }
+    if (warp.access == Access::kAtomic) {
+      const unsigned crowd = warp.crowd();
+      warp.add(counts_of(state, warp, site), {{PASTA_NUMBER(SiteCounts, crowds), crowd}});
+      warp.raise(state.extremes[site], {{PASTA_NUMBER(SiteExtremes, crowd), crowd}});
     }
   }
+
+  template <class AnyWarp>
+  PASTA_DEVICE static std::uint64_t asked(const AnyWarp& warp, std::uint64_t lanes) {
+    return lanes * warp.width;
+  }
+  PASTA_DEVICE static std::uint64_t sectors_for(std::uint64_t bytes) {
+    return (bytes + kSectorBytes - 1) / kSectorBytes;
+  }
+  // In the order of the enumerations.
+  PASTA_DEVICE static std::uint32_t lanes_number(Access access) {
+    return PASTA_NUMBER(AccessCounts, reads) + static_cast<std::uint32_t>(access);
+  }
+  PASTA_DEVICE static std::uint32_t pattern_number(Pattern pattern) {
+    return PASTA_NUMBER(SiteCounts, single) + static_cast<std::uint32_t>(pattern);
+  }
+  static_assert(PASTA_NUMBER(AccessCounts, atomics) ==
+                PASTA_NUMBER(AccessCounts, reads) + static_cast<std::uint32_t>(Access::kAtomic));
+  static_assert(PASTA_NUMBER(SiteCounts, gather) ==
+                PASTA_NUMBER(SiteCounts, single) + static_cast<std::uint32_t>(Pattern::kGather));
 };
 
 // --- Rows of the result

@@ -21,7 +21,7 @@ BalanceRow balance_of(const DivergencePatch::State& state) {
     row.working += warps > 0 ? 1 : 0;
     if (warps <= row.most) continue;
     row.most = warps;
-    row.heaviest = slot * state.sample.apart;
+    row.heaviest = slot * state.sample.apart();
   }
   // Nearest rank.
   const auto middle = work.begin() + static_cast<std::ptrdiff_t>((work.size() - 1) / 2);

@@ -2,6 +2,7 @@
 // groups of a launch are loaded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -30,7 +31,7 @@ struct GroupWork {
 struct DivergencePatch {
   static constexpr std::string_view kFormat = "divergence/1";
   struct Settings {
-    std::uint32_t copies = 1;
+    std::uint32_t copies = 1;     // a power of two
     std::uint32_t sites = 1024;   // a power of two
     std::uint32_t groups = 4096;  // whose work is counted
   };
@@ -46,22 +47,18 @@ struct DivergencePatch {
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     const unsigned lanes = warp.lanes();
-    ActivityCounts counts;
-    counts.warps = 1;
-    counts.lanes = lanes;
-    counts.existing = existing(launch, warp.number, lanes);
-    counts.partial = lanes < counts.existing ? 1 : 0;
-    counts.quarters[(lanes - 1) / (kWarpLanes / 4)] = 1;
-    const std::uint32_t site =
-        warp.uniform([&] { return state.keys.find(site_key(warp.site, warp.space, warp.access)); });
+    const std::uint64_t there = existing(launch, warp.number, lanes);
+    const std::uint32_t site = state.keys.find(site_key(warp.site, warp.space, warp.access));
     warp.add(state.sites[std::uint64_t{warp.copy(state.copies)} * (state.keys.capacity + 1) + site],
-             counts);
+             {{PASTA_NUMBER(ActivityCounts, warps), 1},
+              {PASTA_NUMBER(ActivityCounts, lanes), lanes},
+              {PASTA_NUMBER(ActivityCounts, existing), there},
+              {PASTA_NUMBER(ActivityCounts, partial), lanes < there ? 1u : 0u},
+              {PASTA_NUMBER(ActivityCounts, quarters) + (lanes - 1) / (kWarpLanes / 4), 1}});
     const std::uint32_t slot = state.sample.slot(warp.group);
     if (slot == GroupSample::kNone) return;
-    GroupWork work;
-    work.warps = 1;
-    work.lanes = lanes;
-    warp.add(state.groups[slot], work);
+    warp.add(state.groups[slot],
+             {{PASTA_NUMBER(GroupWork, warps), 1}, {PASTA_NUMBER(GroupWork, lanes), lanes}});
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);

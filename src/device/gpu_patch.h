@@ -33,13 +33,8 @@ __device__ void on_access(void* given, std::uint64_t pc, Space space, Access acc
                           std::uint64_t address, std::uint32_t width, std::uint32_t lanes) {
   auto& launch = *static_cast<GpuLaunch<Patch>*>(given);
   const std::uint64_t site = (pc - launch.code) & kPlaceMask;
-  if (lanes == ~std::uint32_t{0}) {
-    const GpuWarp<true> warp(space, access, site, address, width, lanes);
-    Patch::on_access(launch.state, launch.launch, warp);
-  } else {
-    const GpuWarp<false> warp(space, access, site, address, width, lanes);
-    Patch::on_access(launch.state, launch.launch, warp);
-  }
+  const GpuWarp warp(space, access, site, address, width, lanes);
+  Patch::on_access(launch.state, launch.launch, warp);
 }
 
 template <class Patch>

@@ -37,6 +37,7 @@ HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings
   while ((state.block_count = place(launch, state.shift, first)) > most) ++state.shift;
   state.first_blocks = layout.table(std::span<const std::uint64_t>(first));
   state.blocks = layout.counters<BlockCounts>(state.copies * (state.block_count + 1));
+  state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;
 }
 

@@ -1,6 +1,7 @@
 // The patch `hotpages`: which pieces of memory a launch accesses, and how much.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -23,7 +24,7 @@ struct BlockCounts {
 struct HotpagesPatch {
   static constexpr std::string_view kFormat = "hotpages/1";
   struct Settings {
-    std::uint32_t copies = 1;
+    std::uint32_t copies = 1;  // a power of two
     // Blocks are as small as these allow, of all objects together. They begin at multiples of their
     // size: an object may have a part of its first and of its last.
     std::uint64_t least_block = 4096;
@@ -32,6 +33,7 @@ struct HotpagesPatch {
   struct State {
     const std::uint64_t* first_blocks;  // as the objects of the launch
     BlockCounts* blocks;                // copies x (blocks of all objects, one for no object)
+    ObjectHints hints;
     std::uint64_t block_count;
     std::uint32_t shift;  // a block is 1 << shift bytes
     std::uint32_t copies;
@@ -49,21 +51,35 @@ struct HotpagesPatch {
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0 || warp.space != Space::kGlobal) return;
     BlockCounts* blocks = state.blocks + warp.copy(state.copies) * (state.block_count + 1);
+    const std::uint32_t object = state.hints.find(launch, warp);
+    if (object != kNoObject) {
+      const auto block_of = [&](std::uint64_t address) {
+        return static_cast<std::uint32_t>(state.block(launch, object, address));
+      };
+      const std::uint32_t block = warp.first(block_of);
+      if (warp.all([&](std::uint64_t address) { return block_of(address) == block; })) {
+        count(warp, warp.active, blocks[block]);
+        return;
+      }
+    }
     warp.match(
         [&](std::uint64_t address) {
           return state.block(launch, launch.find(address, warp.width), address);
         },
-        [&](std::uint64_t block, std::uint32_t mask) {
-          BlockCounts counts;
-          (warp.access == Access::kRead    ? counts.reads
-           : warp.access == Access::kWrite ? counts.writes
-                                           : counts.atomics) = count_bits(mask);
-          counts.sectors = warp.footprint(mask).sectors;
-          warp.add(blocks[block], counts);
-        });
+        [&](std::uint64_t block, std::uint32_t mask) { count(warp, mask, blocks[block]); });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
+
+ private:
+  template <class AnyWarp>
+  PASTA_DEVICE static void count(const AnyWarp& warp, std::uint32_t mask, BlockCounts& to) {
+    warp.add(to, {{PASTA_NUMBER(BlockCounts, reads) + static_cast<std::uint32_t>(warp.access),
+                   count_bits(mask)},
+                  {PASTA_NUMBER(BlockCounts, sectors), warp.sectors(mask)}});
+  }
+  static_assert(PASTA_NUMBER(BlockCounts, atomics) ==
+                PASTA_NUMBER(BlockCounts, reads) + static_cast<std::uint32_t>(Access::kAtomic));
 };
 
 // Blocks next to each other of which each has these counts.

@@ -23,6 +23,13 @@ struct Launch {
   const MemoryObject* objects = nullptr;  // in order of their addresses, none in another
   std::uint32_t object_count = 0;
 
+  // Whether the index-th object holds all of these bytes.
+  [[nodiscard]] PASTA_DEVICE bool holds(std::uint32_t index, std::uint64_t address,
+                                        std::uint64_t bytes) const {
+    const std::uint64_t offset = address - objects[index].address;
+    const std::uint64_t size = objects[index].bytes;
+    return offset < size && bytes <= size - offset;
+  }
   // Which object holds all of these bytes; kNoObject for bytes of none, or of several, or past the
   // end of one.
   [[nodiscard]] PASTA_DEVICE std::uint32_t find(std::uint64_t address, std::uint64_t bytes) const {
@@ -32,10 +39,7 @@ struct Launch {
       if (objects[first + half].address <= address) first += half;
       count -= half;
     }
-    if (object_count == 0 || address < objects[first].address) return kNoObject;
-    const std::uint64_t offset = address - objects[first].address;
-    const bool inside = offset < objects[first].bytes && bytes <= objects[first].bytes - offset;
-    return inside ? first : kNoObject;
+    return object_count != 0 && holds(first, address, bytes) ? first : kNoObject;
   }
   // Work-items of a group.
   [[nodiscard]] PASTA_DEVICE std::uint64_t items() const {

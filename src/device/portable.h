@@ -81,20 +81,13 @@ PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
   if (to < value) to = value;
 #endif
 }
-// Sets bits; gives those of them that were not set.
-PASTA_DEVICE inline std::uint64_t set_bits(std::uint64_t& to, std::uint64_t bits) {
+// Mostly they are set already.
+PASTA_DEVICE inline void set_bits(std::uint64_t& to, std::uint64_t bits) {
 #ifdef PASTA_ON_GPU
-  if ((glance(to) & bits) == bits) return 0;
-  std::uint64_t before;
-  asm volatile("atom.global.or.b64 %0, [%1], %2;"
-               : "=l"(before)
-               : "l"(global_address(to)), "l"(bits)
-               : "memory");
-  return bits & ~before;
+  if ((glance(to) & bits) == bits) return;
+  asm volatile("red.global.or.b64 [%0], %1;" ::"l"(global_address(to)), "l"(bits) : "memory");
 #else
-  const std::uint64_t fresh = bits & ~to;
   to |= bits;
-  return fresh;
 #endif
 }
 // Makes a value that is 0 into `value`; gives what it is afterwards.
@@ -111,6 +104,22 @@ PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) 
 #else
   if (to == 0) to = value;
   return to;
+#endif
+}
+
+// A value that is only a hint: whoever reads it may see this or what was there before.
+PASTA_DEVICE inline void leave(std::uint64_t& at, std::uint64_t value) {
+#ifdef PASTA_ON_GPU
+  asm volatile("st.global.u64 [%0], %1;" ::"l"(global_address(at)), "l"(value) : "memory");
+#else
+  at = value;
+#endif
+}
+PASTA_DEVICE inline std::uint64_t hint(const std::uint64_t& at) {
+#ifdef PASTA_ON_GPU
+  return glance(at);
+#else
+  return at;
 #endif
 }
 

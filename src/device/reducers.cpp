@@ -29,6 +29,15 @@ std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
   }
 }
 
+std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) const {
+  const Place place = places[index];
+  std::uint64_t granules = 0;
+  for (std::uint64_t i = 0; i <= (object.bytes >> place.shift) / 64; ++i) {
+    granules += count_bits(words[place.first_word + i]);
+  }
+  return std::min(granules << place.shift, object.bytes);
+}
+
 std::uint64_t DistinctBits::estimate(std::uint64_t set) {
   if (set >= kBits) return kMostTold;
   const double left = static_cast<double>(kBits - set) / kBits;

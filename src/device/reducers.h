@@ -28,23 +28,49 @@ struct Marks {
   // The table of a layout, and how many words of scratch.
   static std::vector<Place> plan(const Launch& launch, const Room& room, std::uint64_t& words);
 
-  // Bytes [offset, offset + bytes) of an object, which are in it; gives how many granules had not
-  // been touched before.
-  PASTA_DEVICE std::uint64_t mark(std::uint32_t object, std::uint64_t offset,
-                                  std::uint64_t bytes) const {
+  // Bytes [offset, offset + bytes) of an object, which are in it.
+  PASTA_DEVICE void touch(std::uint32_t object, std::uint64_t offset, std::uint64_t bytes) const {
     const Place place = places[object];
     const std::uint64_t last = (offset + bytes - 1) >> place.shift;
-    std::uint64_t fresh = 0;
     for (std::uint64_t at = offset >> place.shift; at <= last;) {
       const std::uint64_t end = at / 64 * 64 + 63 < last ? at / 64 * 64 + 63 : last;
-      const std::uint64_t bits = ~std::uint64_t{0} >> (63 - (end - at)) << at % 64;
-      fresh += count_bits(set_bits(words[place.first_word + at / 64], bits));
+      set_bits(words[place.first_word + at / 64], ~std::uint64_t{0} >> (63 - (end - at))
+                                                                           << at % 64);
       at = end + 1;
     }
-    return fresh;
   }
+  // Bytes of an object that were touched, in granules.
+  [[nodiscard]] std::uint64_t touched(std::uint32_t index, const MemoryObject& object) const;
   [[nodiscard]] std::uint64_t granule(std::uint32_t object) const {
     return std::uint64_t{1} << places[object].shift;
+  }
+};
+
+// --- Which object a place of the program accesses: mostly the same as before
+
+struct ObjectHints {
+  std::uint64_t* seen;  // kCount: index in the launch + 1; 0: none
+  static constexpr std::uint32_t kCount = 128;
+
+  // The object that all lanes of a warp ask of, and of no other; kNoObject: there is none.
+  template <class AnyWarp>
+  PASTA_DEVICE std::uint32_t find(const Launch& launch, const AnyWarp& warp) const {
+    // Instructions are 16 bytes.
+    std::uint64_t& last = seen[warp.site >> 4 & (kCount - 1)];
+    const auto told = static_cast<std::uint32_t>(hint(last));
+    if (told != 0 && holds(launch, warp, told - 1)) return told - 1;
+    const std::uint32_t found =
+        warp.first([&](std::uint64_t address) { return launch.find(address, warp.width); });
+    if (found == kNoObject || !holds(launch, warp, found)) return kNoObject;
+    leave(last, std::uint64_t{found} + 1);
+    return found;
+  }
+
+ private:
+  template <class AnyWarp>
+  PASTA_DEVICE static bool holds(const Launch& launch, const AnyWarp& warp, std::uint32_t object) {
+    return warp.all(
+        [&](std::uint64_t address) { return launch.holds(object, address, warp.width); });
   }
 };
 
@@ -58,6 +84,7 @@ struct KeyTable {
   static constexpr std::uint32_t kMostSteps = 64;
 
   // Of a key that is not 0: which row is its; `capacity` when there is no room.
+  // Whoever asks at the same time gets the same.
   PASTA_DEVICE std::uint32_t find(std::uint64_t key) const {
     auto at = static_cast<std::uint32_t>(mix(key)) & (capacity - 1);
     for (std::uint32_t step = 0; step < kMostSteps && step < capacity; ++step) {
@@ -68,22 +95,23 @@ struct KeyTable {
   }
 };
 
-// --- Groups of a launch, of which at most so many are looked at: the first of each `apart`
+// --- Groups of a launch, of which at most so many are looked at: the first of each `1 << shift`
 
 struct GroupSample {
-  std::uint64_t apart;
+  std::uint32_t shift;
   std::uint32_t slots;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   static GroupSample of(const Launch& launch, std::uint32_t most) {
     const std::uint64_t groups = launch.groups() > 0 ? launch.groups() : 1;
-    const std::uint64_t apart = (groups + most - 1) / most;
-    return {apart, static_cast<std::uint32_t>((groups + apart - 1) / apart)};
+    std::uint32_t shift = 0;
+    while ((groups - 1) >> shift >= most) ++shift;
+    return {shift, static_cast<std::uint32_t>((groups - 1) >> shift) + 1};
   }
+  [[nodiscard]] std::uint64_t apart() const { return std::uint64_t{1} << shift; }
   PASTA_DEVICE std::uint32_t slot(std::uint64_t group) const {
-    if (apart == 1) return group < slots ? static_cast<std::uint32_t>(group) : kNone;
-    return group % apart == 0 && group / apart < slots ? static_cast<std::uint32_t>(group / apart)
-                                                       : kNone;
+    const std::uint64_t at = group >> shift;
+    return at << shift == group && at < slots ? static_cast<std::uint32_t>(at) : kNone;
   }
 };
 
@@ -97,10 +125,14 @@ struct DistinctBits {
   static constexpr std::uint32_t kBits = kWords * 64;
   static constexpr std::uint64_t kMostTold = 5 * kBits;
 
-  // How many bits became set: they add up to what `estimate` takes.
-  PASTA_DEVICE std::uint64_t insert(std::uint64_t which, std::uint64_t thing) const {
+  PASTA_DEVICE void insert(std::uint64_t which, std::uint64_t thing) const {
     const std::uint64_t bit = mix(thing) % kBits;
-    return count_bits(set_bits(words[which * kWords + bit / 64], std::uint64_t{1} << bit % 64));
+    set_bits(words[which * kWords + bit / 64], std::uint64_t{1} << bit % 64);
+  }
+  [[nodiscard]] std::uint64_t count(std::uint64_t which) const {
+    std::uint64_t set = 0;
+    for (std::uint32_t i = 0; i < kWords; ++i) set += count_bits(words[which * kWords + i]);
+    return set;
   }
   // Of the bits that are set; kMostTold at most.
   static std::uint64_t estimate(std::uint64_t set);

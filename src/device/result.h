@@ -32,6 +32,7 @@ enum class TableId : std::uint32_t {
   kSkipped = 11,      // SkippedRow
   kIteration = 12,    // IterationRow: when it was launched
   kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
+  kMapped = 17,       // MappedRow: objects that it was given tensor maps of
 };
 
 // Instructions in the code of a kernel that access memory unseen; how often they run is not known.
@@ -39,6 +40,11 @@ struct UnseenRow {
   std::uint64_t tensor_loads = 0, tensor_stores = 0;  // of tiles, through tensor maps
   std::uint64_t textures = 0;                         // and surfaces
   bool operator==(const UnseenRow&) const = default;
+};
+
+struct MappedRow {
+  std::uint64_t object = 0;  // its number or kUnknownObject
+  bool operator==(const MappedRow&) const = default;
 };
 
 // The format of a result that says only that a launch, or as many as its row says, was not

@@ -61,7 +61,8 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
   state.groups = layout.counters<GroupSectors>(state.sample.slots);
   state.marks.words = layout.counters<std::uint64_t>(state.words);
   state.fingerprints.words =
-      layout.scratch<std::uint64_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
+      layout.counters<std::uint64_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
+  state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;
 }
 
@@ -80,7 +81,7 @@ PatchResult ReusePatch::result(const Launch& launch, const State& state, const N
     append_object(objects, object, names);
     row.object = object.number;
     row.granule = row.run_granule = state.marks.granule(i);
-    row.counts.touched = std::min(row.counts.touched * row.granule, object.bytes);
+    row.counts.touched = state.marks.touched(i, object);
     std::vector<Run> runs = runs_of(state.marks.words + state.marks.places[i].first_word,
                                     (object.bytes - 1) / row.granule + 1);
     for (; runs.size() > kMostRuns; row.run_granule *= 2) runs = halved(runs);
@@ -96,7 +97,7 @@ PatchResult ReusePatch::result(const Launch& launch, const State& state, const N
     if (group.sectors == 0) continue;
     ++sum.groups;
     sum.sectors += group.sectors;
-    const std::uint64_t told = DistinctBits::estimate(group.set_bits);
+    const std::uint64_t told = DistinctBits::estimate(state.fingerprints.count(slot));
     sum.distinct += std::min(told, group.sectors);
     sum.full += told == DistinctBits::kMostTold ? 1 : 0;
   }

@@ -2,6 +2,7 @@
 // what they had.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -18,29 +19,29 @@ struct PatchResult;
 struct SetCounts {
   std::uint64_t asked_bytes = 0;  // by lanes
   std::uint64_t sectors = 0;
-  std::uint64_t touched = 0;  // granules
+  std::uint64_t touched = 0;  // bytes; in results only, in states by the marks
   bool operator==(const SetCounts&) const = default;
 };
 // Of one group.
 struct GroupSectors {
   std::uint64_t sectors = 0;
-  std::uint64_t set_bits = 0;  // of its fingerprint
 };
 
 struct ReusePatch {
   static constexpr std::string_view kFormat = "reuse/1";
   struct Settings {
-    std::uint32_t copies = 1;
+    std::uint32_t copies = 1;  // a power of two
     Marks::Room marks = {.together = std::uint64_t{8} << 20,
                          .each = std::uint64_t{1} << 20,
                          .least_granule = kSectorBytes};
-    std::uint32_t groups = 256;  // that leave a fingerprint
+    std::uint32_t groups = 64;  // that leave a fingerprint
   };
   struct State {
     SetCounts* sets;  // copies x (objects of the launch, one for no object)
     GroupSectors* groups;
     Marks marks;
     DistinctBits fingerprints;
+    ObjectHints hints;
     GroupSample sample;
     std::uint64_t words;  // of the marks
     std::uint32_t copies;
@@ -52,35 +53,41 @@ struct ReusePatch {
     if (warp.width == 0 || warp.space != Space::kGlobal) return;
     SetCounts* sets =
         state.sets + std::uint64_t{warp.copy(state.copies)} * (launch.object_count + 1);
-    warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
-               [&](std::uint32_t object, std::uint32_t mask) {
-                 SetCounts counts;
-                 counts.asked_bytes = std::uint64_t{count_bits(mask)} * warp.width;
-                 counts.sectors = warp.footprint(mask).sectors;
-                 if (object != kNoObject) {
-                   const std::uint64_t begin = launch.objects[object].address;
-                   counts.touched = warp.sum(mask, [&](std::uint64_t address) {
-                     return state.marks.mark(object, address - begin, warp.width);
-                   });
-                 }
-                 warp.add(sets[object == kNoObject ? launch.object_count : object], counts);
-               });
+    const std::uint32_t object = state.hints.find(launch, warp);
+    if (object != kNoObject) {
+      add_part(state, launch, warp, object, warp.active, sets);
+    } else {
+      warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
+                 [&](std::uint32_t one, std::uint32_t mask) {
+                   add_part(state, launch, warp, one, mask, sets);
+                 });
+    }
     const std::uint32_t slot = state.sample.slot(warp.group);
     if (slot == GroupSample::kNone) return;
-    GroupSectors seen;
-    seen.sectors = warp.footprint(warp.active).sectors;
-    seen.set_bits = warp.sum(warp.active, [&](std::uint64_t address) {
-      std::uint64_t set = 0;
+    warp.add(state.groups[slot],
+             {{PASTA_NUMBER(GroupSectors, sectors), warp.sectors(warp.active)}});
+    warp.each(warp.active, [&](std::uint64_t address) {
       const std::uint64_t last = (address + (warp.width - 1)) / kSectorBytes;
       for (std::uint64_t sector = address / kSectorBytes; sector <= last; ++sector) {
-        set += state.fingerprints.insert(slot, sector);
+        state.fingerprints.insert(slot, sector);
       }
-      return set;
     });
-    warp.add(state.groups[slot], seen);
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
+
+ private:
+  template <class AnyWarp>
+  PASTA_DEVICE static void add_part(const State& state, const Launch& launch, const AnyWarp& warp,
+                                    std::uint32_t object, std::uint32_t mask, SetCounts* sets) {
+    warp.add(sets[object == kNoObject ? launch.object_count : object],
+             {{PASTA_NUMBER(SetCounts, asked_bytes), std::uint64_t{count_bits(mask)} * warp.width},
+              {PASTA_NUMBER(SetCounts, sectors), warp.sectors(mask)}});
+    if (object == kNoObject) return;
+    warp.each(mask, [&](std::uint64_t address) {
+      state.marks.touch(object, address - launch.objects[object].address, warp.width);
+    });
+  }
 };
 
 // --- Rows of the result

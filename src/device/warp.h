@@ -11,15 +11,25 @@
 // the same values in the same branches; only what is handed to the steps below may depend on a
 // lane:
 //   match(key, use)       key is of a lane; use runs on all lanes together, once for each key
-//   sum(mask, value)      value is of a lane, and may change the state through portable.h
-//   uniform(value)        one lane runs value, which may change the state; all get what it gives
-//   add(to, more)         once, not once a lane: to and more are structs of 64-bit numbers
-//   footprint, passes, stride, crowd     facts about all lanes
-// So everything that changes the state goes through sum, uniform or add.
+//   all(test)             whether test holds for each lane
+//   first(value)          the value of the first lane
+//   each(mask, change)    of lanes of the mask, may change the state through portable.h
+//   add(to, more)         once, not once a lane; to is a struct of 64-bit numbers, and more one
+//                         like it or some of its numbers; what is added is less than 2^32
+//   raise(to, more)       the same; the larger of two stays
+//   sectors, footprint, shape, passes, crowd     facts about all lanes
+// So everything that changes the state goes through each, add or raise; what all lanes may do at
+// once with the same outcome, as finding a key in a table, needs none of them.
+//
+// Patches on a GPU have 22 registers, and what does not fit costs more than all they do: memory of
+// every thread that the GPU has at once finds no room in any cache. So nothing is counted there
+// that can be counted from the result, and what most accesses do, which is to ask for memory of one
+// object, has a short way of its own; the long way gives the same numbers.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "device/portable.h"
@@ -60,6 +70,18 @@ struct Stride {
   Pattern pattern;
   std::int64_t bytes;  // from lane to lane; 0 where there is no one stride
 };
+struct Shape {
+  Footprint footprint;  // of all lanes
+  Stride stride;
+};
+
+// One of the numbers of a struct of 64-bit numbers.
+struct Number {
+  std::uint32_t at;  // as PASTA_NUMBER says
+  std::uint64_t value;
+};
+#define PASTA_NUMBER(Row, field) \
+  static_cast<std::uint32_t>(offsetof(Row, field) / sizeof(std::uint64_t))
 
 // A place of a program with the kind of its accesses, as a key that is not 0. Places are numbers of
 // less than 60 bits.
@@ -110,25 +132,43 @@ class Warp {
     }
   }
 
-  // Of value(address), over the lanes of `mask`.
-  template <class Value>
-  std::uint64_t sum(std::uint32_t mask, Value value) const {
-    std::uint64_t total = 0;
-    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      total += value(address[std::countr_zero(rest)]);
+  template <class Test>
+  [[nodiscard]] bool all(Test test) const {
+    for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
+      if (!test(address[std::countr_zero(rest)])) return false;
     }
-    return total;
+    return true;
   }
-
   template <class Value>
-  auto uniform(Value value) const {
-    return value();
+  auto first(Value value) const {
+    return value(address[std::countr_zero(active)]);
+  }
+  template <class Change>
+  void each(std::uint32_t mask, Change change) const {
+    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      change(address[std::countr_zero(rest)]);
+    }
   }
 
   template <class Row>
   void add(Row& to, const Row& more) const {
     add_row(to, more);
   }
+  template <class Row, std::size_t kCount>
+  void add(Row& to, const Number (&more)[kCount]) const {
+    for (const auto& [at, value] : more) {
+      ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[at], value);
+    }
+  }
+  template <class Row, std::size_t kCount>
+  void raise(Row& to, const Number (&more)[kCount]) const {
+    for (const auto& [at, value] : more) {
+      ::pasta::device::raise(reinterpret_cast<std::uint64_t*>(&to)[at], value);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t sectors(std::uint32_t mask) const { return footprint(mask).sectors; }
+  [[nodiscard]] Shape shape() const { return {footprint(active), stride()}; }
 
   [[nodiscard]] Footprint footprint(std::uint32_t mask) const {
     if (count_bits(mask) == 0) return {0, 0};
