@@ -44,11 +44,15 @@ void mark(const char* name, std::size_t bytes) noexcept {
 
 // Iterations that have ended, whether they are collected or not.
 constinit std::atomic<std::uint64_t> g_iterations = 0;
+constinit std::atomic<void (*)(std::uint64_t)> g_on_iteration = nullptr;
 
 void step() noexcept {
-  g_iterations.fetch_add(1, std::memory_order_relaxed);
-  SpoolPush push = SpoolPush::even_stopped();
-  if (push) push.step();
+  const std::uint64_t ended = g_iterations.fetch_add(1, std::memory_order_relaxed) + 1;
+  {
+    SpoolPush push = SpoolPush::even_stopped();
+    if (push) push.step();
+  }
+  if (auto* function = g_on_iteration.load(); function != nullptr) function(ended);
 }
 
 void start() noexcept { trace::start_collection(); }
@@ -114,6 +118,7 @@ std::uint64_t iterations() { return g_iterations.load(std::memory_order_relaxed)
 
 constinit std::atomic<void (*)()> g_before_end = nullptr;
 void before_end(void (*function)()) { g_before_end.store(function); }
+void on_iteration(void (*function)(std::uint64_t)) { g_on_iteration.store(function); }
 
 }  // namespace
 }  // namespace pasta::collect
@@ -150,7 +155,8 @@ pasta_device_collector_v1() {
       pasta::collect::note_of_device,
       [] { return pasta::trace::is_collecting(); },
       pasta::collect::iterations,
-      pasta::collect::before_end};
+      pasta::collect::before_end,
+      pasta::collect::on_iteration};
   return pasta::collect::join() ? &kCollector : nullptr;
 }
 

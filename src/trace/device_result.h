@@ -37,6 +37,8 @@ struct DeviceCollector {
   std::uint64_t (*iterations)();
   // `function` is called before the process ends without running its handlers.
   void (*before_end)(void (*function)());
+  // `function` is called by the thread that ends an iteration, with how many have ended.
+  void (*on_iteration)(void (*function)(std::uint64_t ended));
 };
 
 // The collector's function of this name.

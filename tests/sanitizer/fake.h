@@ -11,6 +11,7 @@ struct FakeKernel {
   std::uint32_t grid[3], block[3];
   const pasta::device::Warp* warps;  // what its warps access
   std::size_t warp_count;
+  const void* map = nullptr;  // its only argument, a tensor map, if it has one
 };
 
 extern "C" {
@@ -20,6 +21,7 @@ void fake_module(void* context, void* module, const void* cubin, std::size_t byt
 // Of the kinds of Sanitizer_ResourceMemoryFlags.
 void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags);
 void fake_free(std::uint64_t address);
+void fake_encode(const void* map, std::uint64_t address);
 void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel);
 // A graph of these kernels, once more.
 void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,

@@ -97,6 +97,11 @@ EXPORT int sanitizerEnableDomain(std::uint32_t enable, Handle, Domain domain) {
   enabled[static_cast<int>(domain)] = enable != 0;
   return 0;
 }
+bool launches_called = false;
+EXPORT int sanitizerEnableCallback(std::uint32_t enable, Handle, Domain, std::uint32_t id) {
+  if (id == static_cast<std::uint32_t>(DriverCallback::kLaunch)) launches_called = enable != 0;
+  return 0;
+}
 EXPORT int sanitizerGetResultString(int error, const char** text) {
   *text = error == kFault ? "unknown error" : "refused";
   return 0;
@@ -129,6 +134,14 @@ EXPORT int sanitizerGetFunctionPcAndSize(Handle, const char*, std::uint64_t* pc,
 EXPORT int sanitizerAlloc(Handle, void** address, std::size_t bytes) {
   *address = std::calloc(1, bytes);
   return *address == nullptr ? 7 : 0;
+}
+EXPORT int sanitizerAllocHost(Handle, void** address, std::size_t bytes) {
+  *address = std::malloc(bytes);
+  return *address == nullptr ? 7 : 0;
+}
+EXPORT int sanitizerFreeHost(Handle, void* address) {
+  std::free(address);
+  return 0;
 }
 EXPORT int sanitizerMemcpyHostToDeviceAsync(void* to, const void* from, std::size_t bytes, Handle) {
   if (faulty) return kFault;
@@ -180,11 +193,35 @@ EXPORT void fake_free(std::uint64_t address) {
   data.address = address;
   tell(Domain::kResource, ResourceCallback::kMemoryFreed, &data);
 }
+EXPORT void fake_encode(const void* map, std::uint64_t address) {
+  const EncodeParameters parameters{map, 0, 2, reinterpret_cast<void*>(address)};
+  const std::int32_t result = 0;
+  CallData call{};
+  call.parameters = &parameters;
+  callback(nullptr, Domain::kDriver, static_cast<std::uint32_t>(DriverCallback::kEncodeTiled),
+           &call);
+  call.ends = 1;
+  call.result = &result;
+  callback(nullptr, Domain::kDriver, static_cast<std::uint32_t>(DriverCallback::kEncodeTiled),
+           &call);
+}
 EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel) {
   const LaunchData data = data_of(context, module, stream, *kernel);
+  void* arguments[] = {const_cast<void*>(kernel->map)};
+  LaunchParameters parameters{};
+  parameters.arguments = arguments;
+  CallData call{};
+  call.parameters = &parameters;
+  const auto tell_call = [&] {
+    if (!launches_called || kernel->map == nullptr) return;
+    callback(nullptr, Domain::kDriver, static_cast<std::uint32_t>(DriverCallback::kLaunch), &call);
+  };
+  tell_call();
   tell(Domain::kLaunch, LaunchCallback::kBegin, &data);
   run(std::exchange(launch_data, nullptr), warps_of(*kernel));
   tell(Domain::kLaunch, LaunchCallback::kEnd, &data);
+  call.ends = 1;
+  tell_call();
 }
 EXPORT void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
                               std::size_t count) {

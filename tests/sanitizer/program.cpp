@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "adapters/sanitizer/testing.h"
 #include "fake.h"
 #include "pasta/pasta.h"
 
@@ -32,6 +33,7 @@ struct Fake {
   FUNCTION(fake_module);
   FUNCTION(fake_allocate);
   FUNCTION(fake_free);
+  FUNCTION(fake_encode);
   FUNCTION(fake_launch);
   FUNCTION(fake_launch_graph);
   FUNCTION(fake_hold);
@@ -45,6 +47,7 @@ struct Fake {
     FIND(fake_module);
     FIND(fake_allocate);
     FIND(fake_free);
+    FIND(fake_encode);
     FIND(fake_launch);
     FIND(fake_launch_graph);
     FIND(fake_hold);
@@ -110,6 +113,18 @@ int main(int argc, char** argv) {
     launch(copy);
     launch(copy);
     launch(stride);
+  } else if (scene == "tiles") {
+    // A kernel that loads tiles through a map of kOut; the other has a map that nobody encoded.
+    const std::string code =
+        pasta::adapters::sanitizer::testing::cubin("tiles", {0x00000008060075b4});
+    void* const module = reinterpret_cast<void*>(0x30);
+    fake.fake_module(kContext, module, code.data(), code.size());
+    alignas(64) char map[128] = "map", other[128] = "other";
+    fake.fake_encode(map, kOut);
+    FakeKernel tiles{"tiles", {1, 1, 1}, {32, 1, 1}, copies.data(), 1, map};
+    fake.fake_launch(kContext, module, stream(0), &tiles);
+    tiles.map = other;
+    fake.fake_launch(kContext, module, stream(0), &tiles);
   } else if (scene == "graph") {
     const FakeKernel both[] = {copy, stride};
     for (int i = 0; i < 3; ++i) fake.fake_launch_graph(kContext, kModule, stream(0), both, 2);

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -35,6 +36,7 @@
 #include "adapters/sanitizer/patches.h"
 #include "adapters/sanitizer/places.h"
 #include "adapters/sanitizer/pool.h"
+#include "adapters/sanitizer/tensor_maps.h"
 #include "device/launch_policy.h"
 #include "pasta/quality.h"
 #include "trace/device_result.h"
@@ -46,8 +48,11 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kArenaBytes = std::size_t{192} << 20;  // of each context
+// Of each context: for launches, which find it zero, and for tables of objects, which need not.
+constexpr std::size_t kArenaBytes = std::size_t{192} << 20;
+constexpr std::size_t kTableBytes = std::size_t{16} << 20;
 constexpr std::uint32_t kMostStreams = 1024;
+constexpr std::size_t kMarkBytes = kMostStreams * sizeof(std::uint64_t);
 // Launches of a stream between two marks, and for how long none is written.
 constexpr std::uint64_t kLaunchesPerMark = 16;
 constexpr auto kMarkAfter = 20ms;
@@ -56,6 +61,9 @@ constexpr auto kLook = 2ms;
 constexpr auto kMostWait = 5s;
 constexpr auto kMostEnd = 10s;
 constexpr auto kMarkAgain = 50ms;
+
+// CU_STREAM_CAPTURE_MODE_RELAXED: what a thread does spoils no graph that others capture.
+constexpr std::int32_t kRelaxed = 2;
 
 std::int64_t now_ns() {
   timespec now{};
@@ -66,7 +74,7 @@ std::int64_t now_ns() {
 // Objects as they lie on the device, for all launches of one stream until they change.
 struct Table {
   std::shared_ptr<const Snapshot> snapshot;
-  std::size_t at = 0;              // in the arena
+  std::size_t at = 0;              // among the tables
   std::atomic<bool> there{false};  // it has been written on the stream
 };
 
@@ -89,7 +97,7 @@ struct Pending {
   const PatchKind* patch;
   std::shared_ptr<Stream> stream;
   std::uint64_t sequence;  // in its stream
-  std::size_t at;          // in the arena
+  std::size_t at;          // among the launches
   Block block;             // without its image
   std::shared_ptr<Table> table;
   device::Launch launch;
@@ -97,17 +105,20 @@ struct Pending {
   std::uint64_t code, code_bytes;
   std::optional<device::UnseenRow> unseen;
   std::shared_ptr<const Places> places;
-  std::uint64_t number;     // in the process
-  std::uint64_t iteration;  // as IterationRow has it
+  std::vector<std::uint64_t> mapped;  // where the tensor maps begin that it was given
+  std::uint64_t number;               // in the process
+  std::uint64_t iteration;            // as IterationRow has it
   std::int64_t start_ns;
 };
 
 struct Context {
   Handle handle;
-  bool usable = false;  // has patches and memory
-  bool lost = false;    // the device has failed
-  std::byte* arena = nullptr;
-  Pool pool;
+  bool usable = false;         // has patches and memory
+  bool lost = false;           // the device has failed
+  std::byte* arena = nullptr;  // marks, tables, launches
+  Pool tables, pool;
+  std::byte* results = nullptr;  // on the host, where results are copied to
+  std::size_t results_bytes = 0;
   std::map<Handle, std::shared_ptr<Stream>> streams;  // by handle
   std::uint32_t stream_count = 0;
   std::deque<Pending> pending;
@@ -144,12 +155,18 @@ struct State {
   std::mutex objects_mutex;  // nothing is called while it is held
   Objects objects;
 
-  std::mutex patching;  // of modules and contexts, one after the other: the vendor wants it
+  std::mutex maps_mutex;  // nothing is called while it is held
+  TensorMaps maps;
+
+  std::mutex switching;  // from one patch to another; before `patching`
+  std::mutex patching;   // of modules and contexts, one after the other: the vendor wants it
 
   std::mutex mutex;  // of all below; no function of the vendor is called while it is held
   std::condition_variable wake, room;
   device::LaunchPolicy policy;
+  const PatchKind* asked = nullptr;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
+  std::atomic<std::uint64_t> left_out_iterations{0};
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
@@ -254,6 +271,41 @@ void load_module(const ModuleData& data) {
 
 // --- launches
 
+// The arguments of the launch that this thread is just calling for; none when it is not known how.
+struct Arguments {
+  void** each = nullptr;
+  void** extra = nullptr;
+};
+thread_local Arguments t_arguments;
+
+// The addresses that tensor maps among them begin at.
+std::vector<std::uint64_t> mapped_by(Handle function) {
+  State& s = state();
+  std::vector<std::byte> all;
+  constexpr std::uintptr_t kEnd = 0, kBuffer = 1, kBufferBytes = 2;
+  if (t_arguments.each != nullptr && s.driver.argument_place != nullptr) {
+    std::size_t offset = 0, bytes = 0;
+    for (std::size_t i = 0; s.driver.argument_place(function, i, &offset, &bytes) == 0; ++i) {
+      if (bytes < TensorMaps::kBytes) continue;
+      all.resize((all.size() + TensorMaps::kAlign - 1) / TensorMaps::kAlign * TensorMaps::kAlign);
+      const auto* argument = static_cast<const std::byte*>(t_arguments.each[i]);
+      all.insert(all.end(), argument, argument + bytes);
+    }
+  } else if (t_arguments.each == nullptr && t_arguments.extra != nullptr) {
+    const std::byte* buffer = nullptr;
+    std::size_t bytes = 0;
+    for (void** extra = t_arguments.extra; reinterpret_cast<std::uintptr_t>(*extra) != kEnd;
+         extra += 2) {
+      const auto what = reinterpret_cast<std::uintptr_t>(*extra);
+      if (what == kBuffer) buffer = static_cast<const std::byte*>(extra[1]);
+      if (what == kBufferBytes) bytes = *static_cast<const std::size_t*>(extra[1]);
+    }
+    if (buffer != nullptr) all.assign(buffer, buffer + bytes);
+  }
+  const std::lock_guard lock(s.maps_mutex);
+  return s.maps.in(all);
+}
+
 // What this thread has begun to launch and not yet handed to the device.
 struct Begun {
   std::shared_ptr<Stream> stream;
@@ -319,21 +371,25 @@ bool make_arena(Context& context, Handle stream) {
     if (context.arena != nullptr || context.lost) return !context.lost;
   }
   void* made = nullptr;
-  const std::size_t marks = kMostStreams * sizeof(std::uint64_t);
-  if (!good(s.api.allocate(context.handle, &made, marks + kArenaBytes), "memory on the device") ||
-      !good(s.api.fill(made, 0, marks + kArenaBytes, stream), "zeroing it") ||
+  constexpr std::size_t kBytes = kMarkBytes + kTableBytes + kArenaBytes;
+  if (!good(s.api.allocate(context.handle, &made, kBytes), "memory on the device") ||
+      !good(s.api.fill(made, 0, kBytes, stream), "zeroing it") ||
       !good(s.api.synchronize(stream), "zeroing it")) {
     return false;
   }
-  log(fmt::format("context {}: {} bytes at {}", context.handle, marks + kArenaBytes, made));
+  log(fmt::format("context {}: {} bytes at {}", context.handle, kBytes, made));
   const std::lock_guard lock(s.mutex);
   context.arena = static_cast<std::byte*>(made);
+  context.tables = Pool(kTableBytes);
   context.pool = Pool(kArenaBytes);
   return true;
 }
 
+std::byte* table_address(const Context& context, std::size_t at) {
+  return context.arena + kMarkBytes + at;
+}
 std::byte* address_of(const Context& context, std::size_t at) {
-  return context.arena + kMostStreams * sizeof(std::uint64_t) + at;
+  return context.arena + kMarkBytes + kTableBytes + at;
 }
 
 Function function_of(const LaunchData& data) {
@@ -352,13 +408,13 @@ Function function_of(const LaunchData& data) {
 }
 
 // Takes room, and waits for it when the launches before have not been taken yet.
-std::optional<std::size_t> take_room(Context& context, std::size_t bytes) {
+std::optional<std::size_t> take_room(Context& context, Pool& pool, std::size_t bytes) {
   State& s = state();
   const auto deadline = Clock::now() + kMostWait;
   {
     const std::lock_guard lock(s.mutex);
-    if (auto at = context.pool.take(bytes)) return at;
-    if (bytes > context.pool.bytes()) return std::nullopt;
+    if (auto at = pool.take(bytes)) return at;
+    if (bytes > pool.bytes()) return std::nullopt;
   }
   write_marks(context.handle);
   std::unique_lock lock(s.mutex);
@@ -366,7 +422,7 @@ std::optional<std::size_t> take_room(Context& context, std::size_t bytes) {
   s.hurry = true;
   s.wake.notify_one();
   s.room.wait_until(lock, deadline, [&] {
-    at = context.pool.take(bytes);
+    at = pool.take(bytes);
     return at.has_value() || context.lost;
   });
   s.hurry = false;
@@ -377,7 +433,7 @@ void drop_table(Context& context, const std::shared_ptr<Table>& table) {
   const auto user = context.users.find(table.get());
   if (user == context.users.end() || --user->second > 0) return;
   context.users.erase(user);
-  context.pool.give(table->at);
+  context.tables.give(table->at);
 }
 
 std::shared_ptr<Table> table_for(Context& context, Stream& stream,
@@ -392,7 +448,7 @@ std::shared_ptr<Table> table_for(Context& context, Stream& stream,
   }
   const std::size_t bytes =
       std::max<std::size_t>(snapshot->objects.size(), 1) * sizeof(device::MemoryObject);
-  const auto at = take_room(context, bytes);
+  const auto at = take_room(context, context.tables, bytes);
   if (!at) return nullptr;
   auto table = std::make_shared<Table>();
   table->snapshot = std::move(snapshot);
@@ -402,7 +458,7 @@ std::shared_ptr<Table> table_for(Context& context, Stream& stream,
   }
   table->at = *at;
   if (!table->snapshot->objects.empty()) {
-    good(s.api.copy_to_device(address_of(context, *at), table->snapshot->objects.data(), bytes,
+    good(s.api.copy_to_device(table_address(context, *at), table->snapshot->objects.data(), bytes,
                               stream.handle),
          "a table of objects");
   }
@@ -492,6 +548,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .code_bytes = function.bytes,
                   .unseen = unseen,
                   .places = std::move(places),
+                  .mapped = unseen ? mapped_by(data.function) : std::vector<std::uint64_t>(),
                   .number = number,
                   .iteration = iteration,
                   .start_ns = start_ns};
@@ -502,10 +559,10 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
       pending.launch.block[i] = data.block[i];
     }
     pending.launch.objects =
-        reinterpret_cast<const device::MemoryObject*>(address_of(*context, table->at));
+        reinterpret_cast<const device::MemoryObject*>(table_address(*context, table->at));
     pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
     const Block sizes = patch->block(pending.launch, snapshot->objects, function.code, 0);
-    at = take_room(*context, sizes.bytes);
+    at = take_room(*context, context->pool, sizes.bytes);
     if (!at) {
       const std::lock_guard lock(s.mutex);
       drop_table(*context, table);
@@ -568,6 +625,19 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
         *pending.unseen);
   }
   device::say_iteration(result, pending.iteration);
+  if (!pending.mapped.empty()) {
+    device::ResultTable objects{.id = device::TableId::kObjects};
+    device::ResultTable mapped{.id = device::TableId::kMapped};
+    for (const std::uint64_t address : pending.mapped) {
+      const std::uint32_t at = launch.find(address, 1);
+      if (at != device::kNoObject) device::append_object(objects, launch.objects[at], names);
+      device::append_row(mapped,
+                         device::MappedRow{at == device::kNoObject ? device::kUnknownObject
+                                                                   : launch.objects[at].number});
+    }
+    result.tables.push_back(std::move(objects));
+    result.tables.push_back(std::move(mapped));
+  }
   for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
     const trace::DeviceResult given{.size = sizeof given,
                                     .kernel = pending.kernel.data(),
@@ -594,6 +664,23 @@ void make_own_stream(Context& context) {
       !good(s.api.stream_handle(context.handle, stream, &context.own_stream), "our own stream")) {
     count_problem("results are taken on the program's default stream");
   }
+}
+
+// Pinned, so that the device writes there by itself.
+bool room_on_host(Context& context, std::size_t bytes) {
+  if (bytes <= context.results_bytes) return true;
+  State& s = state();
+  void* made = nullptr;
+  if (context.results != nullptr) {
+    good(s.api.free_host(context.handle, context.results), "memory on the host");
+  }
+  context.results = nullptr;
+  context.results_bytes = 0;
+  const std::size_t room = std::bit_ceil(bytes);
+  if (!good(s.api.allocate_host(context.handle, &made, room), "memory on the host")) return false;
+  context.results = static_cast<std::byte*>(made);
+  context.results_bytes = room;
+  return true;
 }
 
 // Takes what is complete.
@@ -630,17 +717,15 @@ void take_results(Context& context, std::uint32_t streams) {
     context.pending = std::move(left);
     context.taking = complete.size();
   }
-  std::vector<std::byte> bytes;
   for (const Pending& pending : complete) {
     std::byte* const address = address_of(context, pending.at);
     const Block& block = pending.block;
-    if (pending.patch->result != nullptr) {
-      bytes.resize(block.result_end - block.result_begin);
-      if (good(s.api.copy_to_host(bytes.data(), address + block.result_begin, bytes.size(),
-                                  context.own_stream),
-               "a result")) {
-        push_result(pending, bytes);
-      }
+    const std::size_t bytes = block.result_end - block.result_begin;
+    if (pending.patch->result != nullptr && room_on_host(context, bytes) &&
+        good(s.api.copy_to_host(context.results, address + block.result_begin, bytes,
+                                context.own_stream),
+             "a result")) {
+      push_result(pending, {context.results, bytes});
     }
     good(s.api.fill(address, 0, block.bytes, context.own_stream), "zeroing a piece");
   }
@@ -660,7 +745,7 @@ void watch() {
   State& s = state();
   if (s.has_driver) {
     // Copies of ours must not spoil a graph that the program captures meanwhile.
-    std::int32_t mode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+    std::int32_t mode = kRelaxed;
     s.driver.exchange_capture_mode(&mode);
   }
   for (;;) {
@@ -676,6 +761,18 @@ void watch() {
     }
     for (const auto& [context, streams] : busy) take_results(*context, streams);
   }
+}
+
+// Until a context has nothing to do.
+void wait_for_context(Handle handle) {
+  State& s = state();
+  Handle before = nullptr;
+  if (!s.has_driver || s.driver.push_context(handle) != 0) return;
+  std::int32_t mode = kRelaxed;
+  s.driver.exchange_capture_mode(&mode);
+  s.driver.synchronize();
+  s.driver.exchange_capture_mode(&mode);
+  s.driver.pop_context(&before);
 }
 
 // Until all that has been launched in a context is taken, but not for ever; what is left then.
@@ -695,22 +792,46 @@ std::size_t wait_for_results(Handle handle, Clock::time_point deadline) {
   }
 }
 
-// From now on the code of all modules has this patch in it; none: it is the program's alone. While
-// it is another's turn, nothing is launched.
+// What launches are told of costs, so it is only where there are patches.
+void tell_of_launches(bool on) {
+  State& s = state();
+  for (const Domain domain : {Domain::kLaunch, Domain::kGraphs, Domain::kSynchronize}) {
+    good(s.api.enable_domain(on ? 1 : 0, s.subscriber, domain), "callbacks of the driver");
+  }
+  for (const DriverCallback callback :
+       {DriverCallback::kLaunch, DriverCallback::kLaunchOwn, DriverCallback::kLaunchCooperative,
+        DriverCallback::kLaunchCooperativeOwn, DriverCallback::kLaunchEx,
+        DriverCallback::kLaunchExOwn}) {
+    good(s.api.enable_callback(on ? 1 : 0, s.subscriber, Domain::kDriver,
+                               static_cast<std::uint32_t>(callback)),
+         "callbacks of the driver");
+  }
+}
+
+// From now on the code of all modules has this patch in it; none: it is the program's alone.
 void switch_patch(const PatchKind* patch) {
   State& s = state();
+  const std::lock_guard one_switches(s.switching);
   std::vector<Handle> contexts, patched, all;
+  bool none_before = false;
   {
     const std::lock_guard lock(s.mutex);
     if (s.patch == patch) return;
+    none_before = s.patch == nullptr;
+    s.patch = nullptr;  // until it is done, others' launches are not analysed
     for (const auto& [handle, context] : s.contexts) contexts.push_back(handle);
   }
-  // What a launch has been given is of the patch before.
+  // Launches run what their code is when the device comes to them. So before there is a patch that
+  // asks what they were given, those that nobody told of are over, and those that begin meanwhile
+  // are told of, and given nothing; and before a patch goes, what it counted is taken.
+  if (none_before) {
+    tell_of_launches(true);
+    for (const Handle handle : contexts) wait_for_context(handle);
+  }
   for (const Handle handle : contexts) wait_for_results(handle, Clock::now() + kMostWait);
   const std::lock_guard one_after_the_other(s.patching);
   {
     const std::lock_guard lock(s.mutex);
-    s.patch = patch;
     for (auto& [handle, module] : s.modules) {
       all.push_back(handle);
       if (module.patched) patched.push_back(handle);
@@ -724,6 +845,11 @@ void switch_patch(const PatchKind* patch) {
     const std::lock_guard lock(s.mutex);
     const auto known = s.modules.find(module);
     if (known != s.modules.end()) known->second.patched = put;
+  }
+  if (patch == nullptr) tell_of_launches(false);
+  {
+    const std::lock_guard lock(s.mutex);
+    s.patch = patch;
   }
   log(fmt::format(
       "patch {} in {} modules, {} us", patch == nullptr ? "none" : patch->name, all.size(),
@@ -749,6 +875,17 @@ void push_left_out(std::uint64_t launches) {
                                     .even_stopped = true};
     state().collector->push(&given);
   }
+}
+
+// Between the iterations that are analysed the program runs as it was.
+void iteration_ended(std::uint64_t ended) {
+  State& s = state();
+  if (!s.active.load(std::memory_order_relaxed)) return;
+  const bool takes = s.policy.takes_iteration(ended);
+  if (!takes) ++s.left_out_iterations;
+  t_ours = true;
+  switch_patch(takes ? s.asked : nullptr);
+  t_ours = false;
 }
 
 // Waits until all that has been launched is taken.
@@ -785,6 +922,10 @@ void finish() {
     note(Reason::kCollectorWarning, count, fmt::format("analysis of accesses: {}", what));
   }
   push_left_out(left_out);
+  if (const std::uint64_t iterations = s.left_out_iterations; iterations > 0) {
+    note(Reason::kNotRecorded, iterations,
+         "iterations whose launches were not analysed nor counted, as --launches says");
+  }
   if (launches > analysed) {
     note(Reason::kNotRecorded, launches - analysed, "launches whose accesses were not analysed");
   }
@@ -880,10 +1021,48 @@ void on_graph(GraphCallback callback, const void* data) {
   }
 }
 
+void on_call(DriverCallback callback, const CallData& call) {
+  State& s = state();
+  switch (callback) {
+    case DriverCallback::kLaunch:
+    case DriverCallback::kLaunchOwn: {
+      const auto& launch = *static_cast<const LaunchParameters*>(call.parameters);
+      t_arguments = call.ends != 0 ? Arguments{} : Arguments{launch.arguments, launch.extra};
+      break;
+    }
+    case DriverCallback::kLaunchCooperative:
+    case DriverCallback::kLaunchCooperativeOwn: {
+      const auto& launch = *static_cast<const LaunchParameters*>(call.parameters);
+      t_arguments = call.ends != 0 ? Arguments{} : Arguments{launch.arguments, nullptr};
+      break;
+    }
+    case DriverCallback::kLaunchEx:
+    case DriverCallback::kLaunchExOwn: {
+      const auto& launch = *static_cast<const LaunchExParameters*>(call.parameters);
+      t_arguments = call.ends != 0 ? Arguments{} : Arguments{launch.arguments, launch.extra};
+      break;
+    }
+    case DriverCallback::kEncodeTiled:
+    case DriverCallback::kEncodeIm2col:
+    case DriverCallback::kEncodeIm2colWide: {
+      if (call.ends == 0 || call.result == nullptr || *call.result != 0) break;
+      const auto& encode = *static_cast<const EncodeParameters*>(call.parameters);
+      const std::lock_guard lock(s.maps_mutex);
+      s.maps.encoded(std::span<const std::byte, TensorMaps::kBytes>(
+                         static_cast<const std::byte*>(encode.map), TensorMaps::kBytes),
+                     reinterpret_cast<std::uintptr_t>(encode.address));
+      break;
+    }
+  }
+}
+
 void on_callback(void*, Domain domain, std::uint32_t callback, const void* data) {
   if (t_ours || !state().active.load(std::memory_order_relaxed)) return;
   state().any_callback = true;
   switch (domain) {
+    case Domain::kDriver:
+      on_call(static_cast<DriverCallback>(callback), *static_cast<const CallData*>(data));
+      break;
     case Domain::kResource:
       on_resource(static_cast<ResourceCallback>(callback), data);
       break;
@@ -943,7 +1122,7 @@ Status start() {
                      "the others",
                      name, names));
   }
-  s.patch = find_patch(name);
+  s.asked = s.patch = find_patch(name);
   if (s.patch == nullptr) {
     return fail(ErrorCode::kUsage, fmt::format("there is no patch \"{}\"", name));
   }
@@ -970,10 +1149,14 @@ Status start() {
   };
   s.active = true;
   PASTA_TRY(check(s.api.subscribe(&s.subscriber, on_callback, nullptr), "Compute Sanitizer"));
-  for (const Domain domain :
-       {Domain::kResource, Domain::kLaunch, Domain::kGraphs, Domain::kSynchronize}) {
-    PASTA_TRY(check(s.api.enable_domain(1, s.subscriber, domain), "callbacks of the driver"));
+  PASTA_TRY(check(s.api.enable_domain(1, s.subscriber, Domain::kResource), "callbacks of memory"));
+  for (const DriverCallback callback : {DriverCallback::kEncodeTiled, DriverCallback::kEncodeIm2col,
+                                        DriverCallback::kEncodeIm2colWide}) {
+    good(s.api.enable_callback(1, s.subscriber, Domain::kDriver,
+                               static_cast<std::uint32_t>(callback)),
+         "callbacks of tensor maps");
   }
+  tell_of_launches(true);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads
@@ -981,6 +1164,9 @@ Status start() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::atexit(finish);
   s.collector->before_end(finish);
+  if (s.policy.sort() == device::LaunchPolicy::Sort::kIterations) {
+    s.collector->on_iteration(iteration_ended);
+  }
   return {};
 }
 

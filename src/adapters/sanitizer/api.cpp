@@ -80,6 +80,7 @@ Result<Loaded> load_api() {
   Api& api = loaded.api;
   need("sanitizerSubscribe", api.subscribe);
   need("sanitizerEnableDomain", api.enable_domain);
+  need("sanitizerEnableCallback", api.enable_callback);
   need("sanitizerGetResultString", api.error_text);
   need("sanitizerAddPatchesFromFile", api.add_patches);
   need("sanitizerPatchInstructions", api.patch_instructions);
@@ -88,6 +89,8 @@ Result<Loaded> load_api() {
   need("sanitizerSetLaunchCallbackData", api.set_launch_data);
   need("sanitizerGetFunctionPcAndSize", api.function_pc);
   need("sanitizerAlloc", api.allocate);
+  need("sanitizerAllocHost", api.allocate_host);
+  need("sanitizerFreeHost", api.free_host);
   need("sanitizerMemcpyHostToDeviceAsync", api.copy_to_device);
   need("sanitizerMemcpyDeviceToHost", api.copy_to_host);
   need("sanitizerMemset", api.fill);
@@ -103,10 +106,14 @@ Result<Driver> load_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   Driver driver{};
   if (library == nullptr || !find(library, "cuCtxSetCurrent", driver.set_context) ||
+      !find(library, "cuCtxPushCurrent_v2", driver.push_context) ||
+      !find(library, "cuCtxPopCurrent_v2", driver.pop_context) ||
+      !find(library, "cuCtxSynchronize", driver.synchronize) ||
       !find(library, "cuStreamCreate", driver.create_stream) ||
       !find(library, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode)) {
     return fail(ErrorCode::kUnsupported, "libcuda.so.1 is no driver that can be watched");
   }
+  find(library, "cuFuncGetParamInfo", driver.argument_place);
   return driver;
 }
 

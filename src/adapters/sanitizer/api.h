@@ -38,6 +38,18 @@ enum class ResourceCallback : std::uint32_t {
   kPoolPointerImported = 28,
 };
 enum class SynchronizeCallback : std::uint32_t { kStream = 1, kContext = 2 };
+// Of the driver's functions; those for a thread's own default stream as well.
+enum class DriverCallback : std::uint32_t {
+  kLaunch = 307,
+  kLaunchOwn = 442,
+  kLaunchCooperative = 477,
+  kLaunchCooperativeOwn = 478,
+  kLaunchEx = 652,
+  kLaunchExOwn = 653,
+  kEncodeTiled = 697,
+  kEncodeIm2col = 698,
+  kEncodeIm2colWide = 781,
+};
 enum class LaunchCallback : std::uint32_t { kBegin = 1, kEnd = 3 };
 enum class GraphCallback : std::uint32_t { kNodeBegin = 4, kLaunchEnd = 7 };
 
@@ -98,6 +110,38 @@ struct LaunchData {
   Handle api_stream_handle;
 };
 
+// A call of the driver: when it begins, and, with its result, when it ends.
+struct CallData {
+  std::int32_t ends;
+  const char* name;
+  const void* parameters;
+  const std::int32_t* result;
+  const char* symbol;
+  Handle context;
+};
+struct LaunchParameters {
+  Handle function;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t shared_bytes;
+  Handle stream;
+  void** arguments;  // none when they are in a buffer that `extra` tells of
+  void** extra;      // not of cooperative launches
+};
+struct LaunchExParameters {
+  const void* config;
+  Handle function;
+  void** arguments;
+  void** extra;
+};
+// What all functions that encode a map begin with.
+struct EncodeParameters {
+  const void* map;
+  std::int32_t type;
+  std::uint32_t rank;
+  void* address;
+};
+
 struct GraphNodeData {
   Handle graph;
   std::uint32_t launch_id;
@@ -142,6 +186,8 @@ struct Api {
 
   Error (*subscribe)(Handle* subscriber, Callback callback, void* user);
   Error (*enable_domain)(std::uint32_t enable, Handle subscriber, Domain domain);
+  Error (*enable_callback)(std::uint32_t enable, Handle subscriber, Domain domain,
+                           std::uint32_t callback);
   Error (*error_text)(Error error, const char** text);
 
   Error (*add_patches)(const char* path, Handle context);
@@ -152,6 +198,8 @@ struct Api {
   Error (*function_pc)(Handle module, const char* function, std::uint64_t* pc, std::uint64_t* size);
 
   Error (*allocate)(Handle context, void** address, std::size_t bytes);
+  Error (*allocate_host)(Handle context, void** address, std::size_t bytes);
+  Error (*free_host)(Handle context, void* address);
   Error (*copy_to_device)(void* to, const void* from, std::size_t bytes, Handle stream);
   Error (*copy_to_host)(void* to, const void* from, std::size_t bytes, Handle stream);
   Error (*fill)(void* address, int value, std::size_t bytes, Handle stream);
@@ -167,11 +215,17 @@ struct Loaded {
 };
 Result<Loaded> load_api();
 
-// What the driver itself is asked for, by a thread of ours: a stream that waits for no other.
+// What the driver itself is asked for: a stream that waits for no other, and to wait for a context.
 struct Driver {
   std::int32_t (*set_context)(Handle context);
+  std::int32_t (*push_context)(Handle context);
+  std::int32_t (*pop_context)(Handle* context);
+  std::int32_t (*synchronize)();
   std::int32_t (*create_stream)(Handle* stream, std::uint32_t flags);
   std::int32_t (*exchange_capture_mode)(std::int32_t* mode);
+  // Of drivers since CUDA 12.4, else none: where the n-th argument of a kernel lies among all.
+  std::int32_t (*argument_place)(Handle function, std::size_t number, std::size_t* offset,
+                                 std::size_t* bytes);
 };
 Result<Driver> load_driver();
 

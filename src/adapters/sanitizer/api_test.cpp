@@ -4,10 +4,15 @@
 
 #if __has_include(<sanitizer.h>)
 #include <sanitizer.h>
+// What the header of calls' parameters wants and no other has any more.
+using CUdeviceptr_v1 = unsigned int;
+#include <generated_cuda_meta.h>
 #define PASTA_SANITIZER_HEADERS 1
 #endif
 
 #include <cstddef>
+
+#include "adapters/sanitizer/tensor_maps.h"
 
 namespace pasta::adapters::sanitizer {
 namespace {
@@ -91,6 +96,28 @@ VALUE(LaunchCallback, kBegin, SANITIZER_CBID_LAUNCH_BEGIN);
 VALUE(LaunchCallback, kEnd, SANITIZER_CBID_LAUNCH_END);
 VALUE(GraphCallback, kNodeBegin, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN);
 VALUE(GraphCallback, kLaunchEnd, SANITIZER_CBID_GRAPHS_LAUNCH_END);
+SAME(CallData, ends, Sanitizer_CallbackData, callbackSite);
+SAME(CallData, parameters, Sanitizer_CallbackData, functionParams);
+SAME(CallData, result, Sanitizer_CallbackData, functionReturnValue);
+SAME(LaunchParameters, function, cuLaunchKernel_params, f);
+SAME(LaunchParameters, arguments, cuLaunchKernel_params, kernelParams);
+SAME(LaunchParameters, extra, cuLaunchKernel_params, extra);
+SAME(LaunchParameters, arguments, cuLaunchCooperativeKernel_params, kernelParams);
+SAME(LaunchExParameters, function, cuLaunchKernelEx_params, f);
+SAME(LaunchExParameters, arguments, cuLaunchKernelEx_params, kernelParams);
+SAME(LaunchExParameters, extra, cuLaunchKernelEx_params, extra);
+#define DRIVER(ours, theirs) VALUE(DriverCallback, ours, SANITIZER_CBID_DRIVER_API_##theirs)
+DRIVER(kLaunch, cuLaunchKernel);
+DRIVER(kLaunchOwn, cuLaunchKernel_ptsz);
+DRIVER(kLaunchCooperative, cuLaunchCooperativeKernel);
+DRIVER(kLaunchCooperativeOwn, cuLaunchCooperativeKernel_ptsz);
+DRIVER(kLaunchEx, cuLaunchKernelEx);
+DRIVER(kLaunchExOwn, cuLaunchKernelEx_ptsz);
+DRIVER(kEncodeTiled, cuTensorMapEncodeTiled);
+DRIVER(kEncodeIm2col, cuTensorMapEncodeIm2col);
+DRIVER(kEncodeIm2colWide, cuTensorMapEncodeIm2colWide);
+static_assert(SANITIZER_API_ENTER == 0 && SANITIZER_API_EXIT == 1);
+static_assert(TensorMaps::kBytes == sizeof(CUtensorMap));
 #define INSTRUCTION(ours, theirs) VALUE(Instruction, ours, SANITIZER_INSTRUCTION_##theirs)
 INSTRUCTION(kGlobal, GLOBAL_MEMORY_ACCESS);
 INSTRUCTION(kShared, SHARED_MEMORY_ACCESS);

@@ -1,6 +1,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -9,36 +10,13 @@
 #include "adapters/sanitizer/opcodes.h"
 #include "adapters/sanitizer/patches.h"
 #include "adapters/sanitizer/pool.h"
+#include "adapters/sanitizer/tensor_maps.h"
+#include "adapters/sanitizer/testing.h"
 
 namespace pasta::adapters::sanitizer {
 namespace {
 
-// A program for a GPU with one kernel, whose instructions have these lowest words.
-std::string cubin(const std::string& kernel, const std::vector<std::uint64_t>& words) {
-  const std::string names = std::string(1, '\0') + ".text." + kernel + '\0';
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_shoff = sizeof header;
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 2;
-  header.e_shstrndx = 0;
-  Elf64_Shdr sections[2] = {};
-  sections[0].sh_type = SHT_STRTAB;
-  sections[0].sh_offset = sizeof header + sizeof sections;
-  sections[0].sh_size = names.size();
-  sections[1].sh_name = 1;
-  sections[1].sh_type = SHT_PROGBITS;
-  sections[1].sh_offset = sections[0].sh_offset + names.size();
-  sections[1].sh_size = 16 * words.size();
-  std::string made(reinterpret_cast<const char*>(&header), sizeof header);
-  made.append(reinterpret_cast<const char*>(sections), sizeof sections).append(names);
-  for (const std::uint64_t word : words) {
-    const std::uint64_t instruction[2] = {word, ~std::uint64_t{0}};
-    made.append(reinterpret_cast<const char*>(instruction), sizeof instruction);
-  }
-  return made;
-}
+using testing::cubin;
 
 auto unseen(const std::string& code) { return find_unseen(std::as_bytes(std::span(code))); }
 
@@ -112,6 +90,27 @@ TEST(SanitizerObjects, TooManyLeaveTheSmallestOut) {
   EXPECT_EQ(snapshot->objects.size(), Objects::kMost);
   EXPECT_EQ(snapshot->left_out, 10u);
   EXPECT_EQ(snapshot->objects[0].bytes, 16u);
+}
+
+TEST(SanitizerTensorMaps, AreFoundAmongArguments) {
+  TensorMaps maps;
+  std::array<std::byte, TensorMaps::kBytes> first{}, second{};
+  first[5] = std::byte{1};
+  second[127] = std::byte{2};
+  std::vector<std::byte> arguments(8, std::byte{7});
+  EXPECT_TRUE(maps.in(arguments).empty());
+  maps.encoded(first, 0x1000);
+  maps.encoded(second, 0x2000);
+  arguments.resize(64);
+  for (const auto* map : {&second, &first, &second}) {
+    arguments.insert(arguments.end(), map->begin(), map->end());
+  }
+  EXPECT_EQ(maps.in(arguments), (std::vector<std::uint64_t>{0x2000, 0x1000}));
+  arguments.resize(64 + 127);  // cut
+  EXPECT_TRUE(maps.in(arguments).empty());
+  maps.encoded(second, 0x3000);
+  arguments.resize(64 + 128, std::byte{2});
+  EXPECT_EQ(maps.in(arguments), std::vector<std::uint64_t>{0x3000}) << "encoded once more";
 }
 
 TEST(SanitizerPool, PiecesDoNotMeet) {

@@ -22,6 +22,20 @@ void add_loss(Report& report, const char* id, std::uint64_t count, const std::st
                                     .advice = advice});
 }
 
+// Objects that can be reached, a few of them by name.
+std::string mapped_text(const std::set<std::string>& labels) {
+  if (labels.empty()) return "";
+  std::string text = "; through tensor maps it reaches ";
+  std::size_t said = 0;
+  for (const std::string& label : labels) {
+    if (said == kMostFrames) {
+      return text + fmt::format(" and {} more", labels.size() - said);
+    }
+    text += (said++ == 0 ? "" : ", ") + label;
+  }
+  return text;
+}
+
 }  // namespace
 
 Cell count_cell(std::uint64_t value) {
@@ -165,11 +179,18 @@ void DeviceResults::take_tables(const LaunchResult& launch, bool of_this_run) {
                          : called};
       }
     }
-    if (table.id != device::TableId::kUnseen) continue;
-    Unseen& unseen = unseen_[launch.kernel];
-    ++unseen.launches;
-    for (const device::UnseenRow& row : device::rows_of<device::UnseenRow>(table)) {
-      unseen.row = row;
+    if (table.id == device::TableId::kUnseen) {
+      Unseen& unseen = unseen_[launch.kernel];
+      ++unseen.launches;
+      for (const device::UnseenRow& row : device::rows_of<device::UnseenRow>(table)) {
+        unseen.row = row;
+      }
+    }
+    if (table.id == device::TableId::kMapped) {
+      Unseen& unseen = unseen_[launch.kernel];
+      for (const device::MappedRow& row : device::rows_of<device::MappedRow>(table)) {
+        unseen.mapped.insert(label(launch.process, row.object));
+      }
     }
   }
 }
@@ -213,8 +234,8 @@ void DeviceResults::add_findings(Report& report) const {
         Finding{.id = "uncovered",
                 .level = Finding::Level::kWarning,
                 .text = fmt::format("{} accesses memory in ways that cannot be seen: its numbers "
-                                    "leave that out",
-                                    kernel),
+                                    "leave that out{}",
+                                    kernel, mapped_text(unseen.mapped)),
                 .of = {},
                 .evidence = {{"launches", count_cell(unseen.launches), Unit::kCount},
                              {"tensor_loads", count_cell(unseen.row.tensor_loads), Unit::kCount},

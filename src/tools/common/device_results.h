@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,6 +76,7 @@ class DeviceResults {
   struct Unseen {
     std::uint64_t launches = 0;
     device::UnseenRow row;
+    std::set<std::string> mapped;  // labels of objects that it was given tensor maps of
   };
 
   void take_tables(const LaunchResult& launch, bool of_this_run);
