@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "pasta/pasta.h"
+
 namespace {
 
 void check(cudaError_t error, const char* what) {
@@ -132,6 +134,8 @@ __global__ void local_array(const int* in, int* out) {
 __global__ void in_graph(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x] + 1; }
 __global__ void in_stream(const float* in, float* out) { out[item()] = in[item()] + 1; }
 __global__ void in_thread(const float* in, float* out) { out[item()] = in[item()] + 1; }
+
+__global__ void in_step(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x] + 1; }
 
 __global__ void bulk(const char* in, char* out) {
   __shared__ alignas(128) char tile[1024];
@@ -270,6 +274,16 @@ void graphs_streams_and_threads() {
   CHECK(cudaDeviceSynchronize());
 }
 
+void steps() {
+  auto* in = buffer<float>(128);
+  auto* out = buffer<float>(132);
+  for (int i = 0; i < 6; ++i) {
+    in_step<<<1, 32>>>(in, out);
+    pasta_step();
+  }
+  CHECK(cudaDeviceSynchronize());
+}
+
 void hopper() {
   bulk<<<1, 32>>>(buffer(1024), buffer(1040));
   CHECK(cudaDeviceSynchronize());
@@ -300,6 +314,7 @@ int main(int argc, char** argv) {
   if (part == "edges") atomics_and_edges();
   if (part == "streams") graphs_streams_and_threads();
   if (part == "hopper") hopper();
+  if (part == "steps") steps();
   CHECK(cudaGetLastError());
   std::puts("done");
   return 0;

@@ -4,8 +4,12 @@ count with what was worked out by hand, and measures what the analysis costs ste
 
     tests/gpu/accesses_check.py --pastaprof PROGRAM --programs FOLDER --output FOLDER [PART...]
 
-Parts: simple, edges, streams, hopper (of accesses.cu) and torch. Exit code: 0 when all held."""
+Parts: simple, edges, streams, hopper, steps (of accesses.cu); others, the same kernels under other tools;
+uncovered, a matrix product that no patch
+sees; gpt2-infer, gpt2-train, resnet50-infer, steps of which under each patch by turns; iterations, those of
+models of which one in many is analysed. Exit code: 0 when all held."""
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -15,7 +19,11 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PARTS = ("simple", "edges", "streams", "hopper", "torch")
+KERNELS = ("simple", "edges", "streams", "hopper", "steps")
+MODELS = ("gpt2-infer", "gpt2-train", "resnet50-infer")
+PARTS = (*KERNELS, "others", "uncovered", *MODELS, "iterations")
+# Of the iterations of `steps` and of models, one in so many is analysed.
+STEPS_APART, MODEL_APART = 3, 250
 
 # (kernel, what, size of the object) -> (lanes, bytes asked for, bytes moved, bytes touched)
 # where what is one of reads, writes, atomics. A sector is 32 bytes.
@@ -70,6 +78,11 @@ OBJECTS = {
         ("in_thread", "reads", 4096): (200 * 1024, 200 * 4096, 200 * 4096, 4096),
         ("in_thread", "writes", 4100): (200 * 1024, 200 * 4096, 200 * 4096, 4096),
     },
+    # 6 iterations, of which the first and the fourth are taken.
+    "steps": {
+        ("in_step", "reads", 128): (2 * 32, 2 * 128, 2 * 128, 128),
+        ("in_step", "writes", 132): (2 * 32, 2 * 128, 2 * 128, 128),
+    },
     "hopper": {
         ("bulk", "reads", 1024): (1, 1024, 1024, 1024),
         ("bulk", "writes", 1040): (1, 1024, 1024, 1024),
@@ -94,6 +107,7 @@ SHARED = {
         "copies_ahead": (256, 256, 0, 64, 64),
     },
     "streams": {},
+    "steps": {},
     "hopper": {
         "neighbours": (64, 64, 0, 4, 4),
         "tiles": (32, 0, 0, 1, 1),
@@ -101,12 +115,46 @@ SHARED = {
 }
 
 
+# kernel -> what the launch touches that touches most, in sectors of 32 bytes or what an object has of one
+TOUCHED = {
+    "simple": {
+        **{f"copy{width}": 2048 * width for width in (1, 2, 4, 8, 16)},
+        "stride": 32 * 32 + 128, "gather_sectors": 1024 + 128, "gather_backwards": 256, "gather_halves": 256,
+        "transpose_plain": 32768, "transpose_tile": 32768, "transpose_padded": 32768, "reduction": 1024 + 4,
+    },
+    "edges": {
+        "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "behind": 8,
+        "copies_ahead": 8192, "local_array": 256,
+    },
+    "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
+    "hopper": {"bulk": 2048, "neighbours": 512, "tiles": 128},
+}
+# kernel -> accesses of warps in any memory
+WARPS = {
+    "simple": {
+        **{f"copy{width}": 64 for width in (1, 2, 4, 8, 16)},
+        "stride": 66, "gather_sectors": 2, "gather_backwards": 2, "gather_halves": 2,
+        "transpose_plain": 256, "transpose_tile": 512, "transpose_padded": 512,
+        # Of the sums: 4, 2, 1 and five times 1 warps read two and write one.
+        "reduction": 8 + 8 + 3 * 12 + 1 + 1,
+    },
+    "edges": {
+        "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "behind": 2, "copies_ahead": 32,
+        # 16 writes and a read of the array.
+        "local_array": 19,
+    },
+    "streams": {"in_graph": 30, "in_stream": 400 * 64, "in_thread": 200 * 64},
+    "hopper": {"bulk": 4, "neighbours": 8, "tiles": 2},
+}
+LOCAL_LANES = {"local_array": 17 * 32, "bulk": 2}  # of what is in no table above
+
+
 class Check:
     def __init__(self, arguments):
         self.pastaprof = str(pathlib.Path(arguments.pastaprof).resolve())
         self.programs = pathlib.Path(arguments.programs).resolve()
         self.output = pathlib.Path(arguments.output).resolve()
-        self.steps = arguments.steps
+        self.rounds, self.steps, self.seconds_of_model = arguments.rounds, arguments.steps, arguments.seconds
         self.patches = arguments.patches
         self.failures = 0
         self.figures = {}
@@ -117,16 +165,17 @@ class Check:
             print(f"FAILED {what}: got {got}, wanted {wanted}", flush=True)
         return got == wanted
 
-    def watched(self, name, command, seconds, **variables):
+    def watched(self, name, command, seconds, tool="access", launches="all", stdout=subprocess.PIPE, **variables):
         report = self.output / f"{name}.json"
         log = self.output / f"{name}.log"
-        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name != "torch" else "", **variables}
+        # Lines for each launch would be among what is measured.
+        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "", **variables}
         begin = time.monotonic()
         try:
             result = subprocess.run(
-                [self.pastaprof, "run", "--adapter", "sanitizer", "--tool", "access", "--launches", "all", "-o", f"/tmp/{name}.pasta", "--force",
+                [self.pastaprof, "run", "--adapter", "sanitizer", "--tool", tool, "--launches", launches, "-o", f"/tmp/{name}.pasta", "--force",
                  "--format", "json", "--report", str(report), "--", *command],
-                capture_output=True, text=True, timeout=seconds, env=environment)
+                stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=seconds, env=environment)
         except subprocess.TimeoutExpired:
             self.failures += 1
             print(f"FAILED {name}: still runs after {seconds} s", flush=True)
@@ -153,7 +202,8 @@ class Check:
         return []
 
     def kernels(self, part):
-        _, document = self.watched(part, [str(self.programs / "accesses"), part], 40)
+        launches = f"iterations:1/{STEPS_APART}" if part == "steps" else "all"
+        _, document = self.watched(part, [str(self.programs / "accesses"), part], 40, launches=launches)
         if document is None:
             return
         got = {}
@@ -173,21 +223,98 @@ class Check:
             good += self.check(f"{part}: shared memory of {key}", got.pop(key, None), values)
         print(f"{part}: {good} of {len(wanted) + len(SHARED[part])} held; {self.seconds:.1f} s; other shared: {got}", flush=True)
 
-    def torch(self):
-        command = [sys.executable, str(HERE / "analysis_steps.py"), str(self.steps), "10", *self.patches]
-        result, _ = self.watched("torch", command, 90)
-        if result is None:
+    def others(self):
+        """The same kernels under the other patches."""
+        for part in WARPS:
+            self.of_other(part, "hotpages", self.hotpages)
+            self.of_other(part, "reuse", self.reuse)
+            self.of_other(part, "divergence", self.divergence)
+
+    def of_other(self, part, tool, check):
+        _, document = self.watched(part, [str(self.programs / "accesses"), part], 40, tool=tool)
+        if document is not None:
+            good, all_of_them = check(part, document)
+            print(f"{part}: {tool}: {good} of {all_of_them} held; {self.seconds:.1f} s", flush=True)
+
+    def hotpages(self, part, document):
+        wanted, got = collections.defaultdict(lambda: [0] * 4), collections.defaultdict(lambda: [0] * 4)
+        for (_, what, size), (lanes, _, moved, _) in OBJECTS[part].items():
+            wanted[size][("reads", "writes", "atomics").index(what)] += lanes
+            wanted[size][3] += moved
+        for row in self.rows(document, "objects"):
+            size = None if row["object"] == "unknown" else row["size"]
+            for i, name in enumerate(("reads", "writes", "atomics", "moved")):
+                got[size][i] += row[name]
+        sizes = wanted.keys() | got.keys()
+        return sum(self.check(f"{part}: hotpages of {size} bytes", got.get(size), wanted.get(size)) for size in sizes), len(sizes)
+
+    def reuse(self, part, document):
+        wanted = {kernel: [touched, 0, 0] for kernel, touched in TOUCHED[part].items()}
+        for (kernel, _, _), (_, asked, moved, _) in OBJECTS[part].items():
+            wanted[kernel][1] += asked
+            wanted[kernel][2] += moved
+        got = {row["kernel"]: [row["working_set"], row["asked"], row["moved"]] for row in self.rows(document, "kernels")}
+        kernels = wanted.keys() | got.keys()
+        return sum(self.check(f"{part}: reuse of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
+
+    def divergence(self, part, document):
+        lanes = collections.Counter(LOCAL_LANES)
+        for (kernel, _, _), values in OBJECTS[part].items():
+            lanes[kernel] += values[0]
+        for kernel, values in SHARED[part].items():
+            lanes[kernel] += sum(values[:3])
+        wanted = {kernel: (warps, round(lanes[kernel] / warps, 6)) for kernel, warps in WARPS[part].items()}
+        got = {row["kernel"]: (row["warps"], round(row["lanes"], 6)) for row in self.rows(document, "kernels")}
+        kernels = wanted.keys() | got.keys()
+        return sum(self.check(f"{part}: divergence of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
+
+    def model(self, model):
+        command = [sys.executable, str(HERE / "analysis_steps.py"), model, str(self.rounds), str(self.steps), "20",
+                   *self.patches]
+        told_so_far = self.output / f"{model}.jsonl"
+        with open(told_so_far, "w") as stdout:
+            self.watched(model, command, self.seconds_of_model, stdout=stdout)
+        turns = collections.defaultdict(list)
+        for line in told_so_far.read_text().splitlines():
+            if line.startswith("{"):
+                told = json.loads(line)
+                turns[told["patch"]].append(told)
+        self.figures.setdefault("steps", {})[model] = turns
+        medians = {patch: statistics.median([ms for turn in all_of_it for ms in turn["ms"]] or [0])
+                   for patch, all_of_it in turns.items()}
+        for patch, median in medians.items():
+            floor = medians.get("empty_global" if patch in ("reuse", "hotpages", "empty_global") else "empty", 0)
+            print(f"{model}: patch {patch or 'none'}: median {median:.1f} ms, {median / (medians.get('') or 1e-9):.2f} times bare, "
+                  f"{median / floor if floor else 0:.2f} times its floor, first {turns[patch][0]['first_ms']:.0f} ms, "
+                  f"switched in {turns[patch][0]['switch_ms']:.0f} ms", flush=True)
+
+    def iterations(self):
+        command = [sys.executable, str(HERE / "iteration_steps.py")]
+        for model, steps in (("gpt2-infer", 500), ("resnet50-infer", 500), ("gpt2-train", 250)):
+            bare, watched = [], []
+            for _ in range(2):
+                result = subprocess.run([*command, model, str(steps)], capture_output=True, text=True, timeout=90)
+                bare += json.loads(result.stdout.splitlines()[-1])["ms"]
+                result, document = self.watched(f"iterations-{model}", [*command, model, str(steps)], 90, tool="reuse",
+                                                launches=f"iterations:1/{MODEL_APART}")
+                watched += json.loads(result.stdout.splitlines()[-1])["ms"]
+            self.figures.setdefault("iterations", {})[model] = {"bare": bare, "watched": watched}
+            print(f"iterations of {model}: mean of {len(bare)} {statistics.mean(bare):.2f} ms bare, "
+                  f"{statistics.mean(watched):.2f} ms with one in {MODEL_APART} analysed: "
+                  f"{statistics.mean(watched) / statistics.mean(bare):.3f}; medians {statistics.median(bare):.2f}, "
+                  f"{statistics.median(watched):.2f}; longest {sorted(watched)[-4:]}", flush=True)
+
+    def uncovered(self):
+        program = ("import torch\na = torch.randn(4096, 4096, device='cuda', dtype=torch.bfloat16)\n"
+                   "torch.matmul(a, a)\ntorch.cuda.synchronize()")
+        _, document = self.watched("uncovered", [sys.executable, "-c", program], 60)
+        if document is None:
             return
-        times = self.figures["steps_ms"] = {}
-        for line in result.stdout.splitlines():
-            if not line.startswith("{"):
-                continue
-            told = json.loads(line)
-            # The first step puts the patch into functions that are loaded late.
-            steps = told["ms"][1:] or told["ms"]
-            times[told["patch"]] = told
-            print(f"torch: gpt2-infer, patch {told['patch'] or 'none'}: median {statistics.median(steps):.1f} ms of {len(steps)}, "
-                  f"first {told['ms'][0]:.0f} ms, switched in {told['switch_ms']:.0f} ms", flush=True)
+        rows = [row for row in self.rows(document, "objects") if "nvjet" in row["kernel"] or "gemm" in row["kernel"]]
+        said = [part["text"] for part in document["reports"][0]["parts"] if part.get("id") == "uncovered"]
+        self.check("uncovered: said of the kernel", bool(rows) and all(any(row["kernel"] in text for text in said) for row in rows), True)
+        print("uncovered:", [(row["kernel"], row["object"], row["reads"], row["writes"]) for row in rows], said, flush=True)
+        self.figures["uncovered"] = said
 
 
 def main():
@@ -195,18 +322,25 @@ def main():
     parser.add_argument("--pastaprof", required=True)
     parser.add_argument("--programs", required=True)
     parser.add_argument("--output", required=True)
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=3, help="of each turn of a patch")
+    parser.add_argument("--seconds", type=float, default=120, help="that a model may take")
     parser.add_argument("--patches", nargs="+", default=["", "empty_global", "reuse", "hotpages", "empty", "access", "divergence"])
     parser.add_argument("parts", nargs="*", default=PARTS)
     arguments = parser.parse_args()
     check = Check(arguments)
     for part in arguments.parts or PARTS:
         try:
-            check.torch() if part == "torch" else check.kernels(part)
+            if part in KERNELS:
+                check.kernels(part)
+            elif part in MODELS:
+                check.model(part)
+            else:
+                getattr(check, part)()
         except Exception as error:  # the other parts still tell something
             check.failures += 1
             print(f"FAILED {part}: {type(error).__name__}: {error}", flush=True)
-    (check.output / "accesses_figures.json").write_text(json.dumps(check.figures))
+        (check.output / "accesses_figures.json").write_text(json.dumps(check.figures))
     print("all held" if check.failures == 0 else f"{check.failures} did not hold")
     return check.failures != 0
 

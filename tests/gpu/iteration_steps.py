@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""Steps of a model, each of them an iteration; prints one JSON object with their times in ms.
+
+    iteration_steps.py MODEL STEPS"""
+import json
+import sys
+import time
+
+import pastaprof
+from workload import make
+
+
+def main():
+    step = make(sys.argv[1])
+    for _ in range(5):
+        step()
+    times = []
+    for _ in range(int(sys.argv[2])):
+        start = time.perf_counter()
+        step()
+        pastaprof.step()
+        times.append((time.perf_counter() - start) * 1e3)
+    print(json.dumps({"ms": times}), flush=True)
+
+
+main()
