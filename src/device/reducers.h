@@ -86,7 +86,9 @@ struct KeyTable {
   // Of a key that is not 0: which row is its; `capacity` when there is no room.
   // Whoever asks at the same time gets the same.
   PASTA_DEVICE std::uint32_t find(std::uint64_t key) const {
-    auto at = static_cast<std::uint32_t>(mix(key)) & (capacity - 1);
+    // Of places, the low bits are the same; the best bits of a product are its high ones.
+    const auto folded = static_cast<std::uint32_t>(key ^ key >> 32);
+    auto at = folded * 0x9e3779b1u >> 16 & (capacity - 1);
     for (std::uint32_t step = 0; step < kMostSteps && step < capacity; ++step) {
       if (claim(keys[at], key) == key) return at;
       at = (at + 1) & (capacity - 1);

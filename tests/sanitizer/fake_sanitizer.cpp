@@ -49,6 +49,14 @@ void tell(Domain domain, Id id, const void* data) {
 }
 
 thread_local void* launch_data = nullptr;
+thread_local bool launch_data_set = false;
+
+// Code with a patch reads what its launch was given: nothing at all is what it must not find.
+void* take_launch_data() {
+  if (patched && !launch_data_set) std::abort();
+  launch_data_set = false;
+  return std::exchange(launch_data, nullptr);
+}
 
 void run(void* data, std::vector<device::Warp> warps) {
   if (data == nullptr || !patched || !counts) return;
@@ -123,6 +131,7 @@ EXPORT int sanitizerUnpatchModule(Handle) {
 }
 EXPORT int sanitizerSetLaunchCallbackData(Handle, Handle, Handle, const void* data) {
   launch_data = const_cast<void*>(data);
+  launch_data_set = true;
   return 0;
 }
 EXPORT int sanitizerGetFunctionPcAndSize(Handle, const char*, std::uint64_t* pc,
@@ -218,7 +227,7 @@ EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKer
   };
   tell_call();
   tell(Domain::kLaunch, LaunchCallback::kBegin, &data);
-  run(std::exchange(launch_data, nullptr), warps_of(*kernel));
+  run(take_launch_data(), warps_of(*kernel));
   tell(Domain::kLaunch, LaunchCallback::kEnd, &data);
   call.ends = 1;
   tell_call();
@@ -233,7 +242,7 @@ EXPORT void fake_launch_graph(void* context, void* module, void* stream, const F
     node.launch = data_of(context, module, nullptr, kernels[i]);
     node.launch.api_stream_handle = stream;
     tell(Domain::kGraphs, GraphCallback::kNodeBegin, &node);
-    nodes.emplace_back(std::exchange(launch_data, nullptr), warps_of(kernels[i]));
+    nodes.emplace_back(take_launch_data(), warps_of(kernels[i]));
   }
   for (auto& [data, warps] : nodes) run(data, std::move(warps));
   GraphLaunchData data{};

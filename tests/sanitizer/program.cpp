@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,9 +77,15 @@ void* const kModule = reinterpret_cast<void*>(0x20);
 
 void* stream(std::uintptr_t number) { return reinterpret_cast<void*>(0x100 + number); }
 
+// After all that was loaded later has ended.
+std::function<void()> at_end;
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::atexit([] {
+    if (at_end) at_end();
+  });
   if (argc != 2) return 2;
   const std::string scene = argv[1];
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
@@ -179,6 +186,10 @@ int main(int argc, char** argv) {
       launch(copy);
     }
     if (take("none") != 0) return 6;
+  } else if (scene == "late") {
+    launch(copy);
+    at_end = [&] { launch(copy); };
+    std::exit(0);
   } else if (scene == "_exit") {
     launch(copy);
     _exit(7);

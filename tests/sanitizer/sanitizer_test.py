@@ -147,6 +147,10 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.launches(report), {COPY: 2, STRIDE: 1})
         self.assertEqual(self.problem("access alone of access,none"), [1])
 
+    def test_launches_after_the_end(self):
+        # They are given nothing, but told so: the fake device aborts where they are not.
+        self.assertEqual(self.launches(self.run_watched("late")), {COPY: 1})
+
     def test_a_sudden_exit(self):
         self.assertEqual(self.launches(self.run_watched("_exit", code=7)), {COPY: 1})
 

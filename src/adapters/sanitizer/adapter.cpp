@@ -149,7 +149,9 @@ struct State {
   bool has_driver = false;
   Handle subscriber = nullptr;
   std::string patches_path;
-  std::atomic<bool> active{false};
+  // Code with patches asks what its launch was given, until the end of the process: so launches are
+  // told of as long, and given nothing once nothing is analysed any more.
+  std::atomic<bool> started{false}, active{false};
   std::FILE* log = nullptr;
 
   std::mutex objects_mutex;  // nothing is called while it is held
@@ -503,8 +505,9 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     context = &context_of(data.context);
     patch = s.patch;
     const auto module = s.modules.find(data.module);
-    taken = patch != nullptr && context->usable && !context->lost && module != s.modules.end() &&
-            module->second.patched && s.collector->is_collecting() && takes(name, data, iteration);
+    taken = s.active.load(std::memory_order_relaxed) && patch != nullptr && context->usable &&
+            !context->lost && module != s.modules.end() && module->second.patched &&
+            s.collector->is_collecting() && takes(name, data, iteration);
     if (taken) {
       const auto kernel = module->second.unseen.find(std::string_view(name));
       if (kernel != module->second.unseen.end()) unseen = kernel->second;
@@ -525,8 +528,11 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     return;
   }
   if (no_arena && !make_arena(*context, stream_handle)) {
-    const std::lock_guard lock(s.mutex);
-    context->lost = true;
+    {
+      const std::lock_guard lock(s.mutex);
+      context->lost = true;
+    }
+    leave_out(data);
     return;
   }
   std::shared_ptr<const Snapshot> snapshot;
@@ -587,12 +593,14 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   number, name, data.grid[0], data.grid[1], data.grid[2], data.block[0],
                   data.block[1], data.block[2], stream_handle, static_cast<void*>(address),
                   pending.block.bytes, pending.block.result_end - pending.block.result_begin));
-  const std::lock_guard lock(s.mutex);
   if (!ready) {
+    leave_out(data);
+    const std::lock_guard lock(s.mutex);
     drop_table(*context, table);
     context->pool.give(*at);
     return;
   }
+  const std::lock_guard lock(s.mutex);
   pending.sequence = ++stream->begun;
   stream->open.insert(pending.sequence);
   t_begun.push_back({stream, data.context, pending.sequence});
@@ -1057,7 +1065,7 @@ void on_call(DriverCallback callback, const CallData& call) {
 }
 
 void on_callback(void*, Domain domain, std::uint32_t callback, const void* data) {
-  if (t_ours || !state().active.load(std::memory_order_relaxed)) return;
+  if (t_ours || !state().started.load(std::memory_order_relaxed)) return;
   state().any_callback = true;
   switch (domain) {
     case Domain::kDriver:
@@ -1147,7 +1155,7 @@ Status start() {
     s.api.error_text(error, &text);
     return fail(ErrorCode::kUnsupported, fmt::format("{}: {}", what, text));
   };
-  s.active = true;
+  s.started = s.active = true;
   PASTA_TRY(check(s.api.subscribe(&s.subscriber, on_callback, nullptr), "Compute Sanitizer"));
   PASTA_TRY(check(s.api.enable_domain(1, s.subscriber, Domain::kResource), "callbacks of memory"));
   for (const DriverCallback callback : {DriverCallback::kEncodeTiled, DriverCallback::kEncodeIm2col,
@@ -1197,7 +1205,7 @@ __attribute__((visibility("default"))) int InitializeInjection() {
     own::state().collector = get();
     if (own::state().collector == nullptr) return;
     if (const auto started = own::start(); !started) {
-      own::state().active = false;
+      own::state().started = own::state().active = false;
       own::note(pasta::Reason::kNotRecorded, 1,
                 "accesses on the GPU are not analysed: " + started.error().message);
     }

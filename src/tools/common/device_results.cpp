@@ -22,13 +22,14 @@ void add_loss(Report& report, const char* id, std::uint64_t count, const std::st
                                     .advice = advice});
 }
 
+constexpr std::size_t kMostMapped = 3;
 // Objects that can be reached, a few of them by name.
 std::string mapped_text(const std::set<std::string>& labels) {
   if (labels.empty()) return "";
   std::string text = "; through tensor maps it reaches ";
   std::size_t said = 0;
   for (const std::string& label : labels) {
-    if (said == kMostFrames) {
+    if (said == kMostMapped) {
       return text + fmt::format(" and {} more", labels.size() - said);
     }
     text += (said++ == 0 ? "" : ", ") + label;
