@@ -32,6 +32,7 @@ template <class Patch>
 __device__ void on_access(void* given, std::uint64_t pc, Space space, Access access,
                           std::uint64_t address, std::uint32_t width, std::uint32_t lanes) {
   auto& launch = *static_cast<GpuLaunch<Patch>*>(given);
+  if (space != Space::kGlobal && launch.launch.global_only != 0) return;
   const std::uint64_t site = (pc - launch.code) & kPlaceMask;
   const GpuWarp warp(space, access, site, address, width, lanes);
   Patch::on_access(launch.state, launch.launch, warp);

@@ -22,6 +22,7 @@ struct Launch {
   std::uint32_t block[3] = {1, 1, 1};     // work-items of a group
   const MemoryObject* objects = nullptr;  // in order of their addresses, none in another
   std::uint32_t object_count = 0;
+  std::uint32_t global_only = 0;  // on a GPU: other memory is left out, also where a copy ends
 
   // Whether the index-th object holds all of these bytes.
   [[nodiscard]] PASTA_DEVICE bool holds(std::uint32_t index, std::uint64_t address,

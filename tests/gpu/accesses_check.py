@@ -169,7 +169,8 @@ class Check:
         report = self.output / f"{name}.json"
         log = self.output / f"{name}.log"
         # Lines for each launch would be among what is measured.
-        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "", **variables}
+        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "",
+                       "PASTA_PATCH_REACH": "all" if name in KERNELS else "global", **variables}
         begin = time.monotonic()
         try:
             result = subprocess.run(

@@ -23,7 +23,7 @@ class Sanitizer(unittest.TestCase):
     def run_watched(self, scene, code=0, options=(), program=PROGRAM, adapter=("--adapter", "sanitizer"),
                     launches=("--launches", "all"), **variables):
         # Any file stands for the code of the GPU, which there is none to run.
-        environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, **variables}
+        environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, "PASTA_PATCH_REACH": "all", **variables}
         environment = {name: value for name, value in environment.items() if value is not None}
         result = subprocess.run([PASTAPROF, "run", *adapter, *launches, "--tool", "access", "-o", "t.pasta",
                                  "--format", "json", "--report", "r.json", *options, "--", *program.split(), scene],
@@ -87,6 +87,10 @@ class Sanitizer(unittest.TestCase):
         self.assertIn("tiles accesses memory in ways that cannot be seen", uncovered["text"])
         self.assertEqual(uncovered["evidence"],
                          {"launches": 2, "tensor_loads": 1, "tensor_stores": 0, "textures": 0})
+
+    def test_shared_memory_only_when_asked_for(self):
+        self.check_objects(self.run_watched("kernels", PASTA_PATCH_REACH=None), 2, 1)
+        self.assertEqual(self.problem("shared and local memory are not looked into"), [1])
 
     def test_nodes_of_graphs(self):
         self.check_objects(self.run_watched("graph"), 3, 3)

@@ -61,6 +61,9 @@ constexpr auto kLook = 2ms;
 constexpr auto kMostWait = 5s;
 constexpr auto kMostEnd = 10s;
 constexpr auto kMarkAgain = 50ms;
+constexpr auto kHelpAgain = 100us;
+// Launches whose results a thread takes at a time: what it has begun to take no other can.
+constexpr std::size_t kMostTaken = 8;
 
 // CU_STREAM_CAPTURE_MODE_RELAXED: what a thread does spoils no graph that others capture.
 constexpr std::int32_t kRelaxed = 2;
@@ -111,14 +114,19 @@ struct Pending {
   std::int64_t start_ns;
 };
 
+// Where results are copied to.
+struct HostRoom {
+  std::byte* at = nullptr;
+  std::size_t bytes = 0;
+};
+
 struct Context {
   Handle handle;
   bool usable = false;         // has patches and memory
   bool lost = false;           // the device has failed
   std::byte* arena = nullptr;  // marks, tables, launches
   Pool tables, pool;
-  std::byte* results = nullptr;  // on the host, where results are copied to
-  std::size_t results_bytes = 0;
+  HostRoom our_room, program_room;                    // of our thread, of a thread of the program
   std::map<Handle, std::shared_ptr<Stream>> streams;  // by handle
   std::uint32_t stream_count = 0;
   std::deque<Pending> pending;
@@ -161,11 +169,15 @@ struct State {
   TensorMaps maps;
 
   std::mutex switching;  // from one patch to another; before `patching`
+  std::mutex making;     // of streams of ours
+  std::mutex helping;    // by a thread of the program; before all below
+  std::mutex pushing;    // of the parts of a result, one after the other
   std::mutex patching;   // of modules and contexts, one after the other: the vendor wants it
 
   std::mutex mutex;  // of all below; no function of the vendor is called while it is held
   std::condition_variable wake, room;
   device::LaunchPolicy policy;
+  bool global_only = true;  // see start()
   const PatchKind* asked = nullptr;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
   std::atomic<std::uint64_t> left_out_iterations{0};
@@ -231,7 +243,7 @@ Context& context_of(Handle handle) {
 bool put_patch(Handle module, const PatchKind& patch) {
   State& s = state();
   bool put = true;
-  for (const Point& point : points(patch)) {
+  for (const Point& point : points(patch, s.global_only && patch.result != nullptr)) {
     const std::string function = fmt::format("pasta_{}_{}", patch.code, point.function);
     put = good(s.api.patch_instructions(point.instruction, module, function.c_str()),
                function.c_str()) &&
@@ -409,7 +421,10 @@ Function function_of(const LaunchData& data) {
   return function;
 }
 
-// Takes room, and waits for it when the launches before have not been taken yet.
+void help_to_take(Context& context);
+
+// Takes room, and waits for it when the launches before have not been taken yet. The driver may let
+// no other thread do anything while it tells of a launch, so this one takes results itself.
 std::optional<std::size_t> take_room(Context& context, Pool& pool, std::size_t bytes) {
   State& s = state();
   const auto deadline = Clock::now() + kMostWait;
@@ -419,16 +434,15 @@ std::optional<std::size_t> take_room(Context& context, Pool& pool, std::size_t b
     if (bytes > pool.bytes()) return std::nullopt;
   }
   write_marks(context.handle);
-  std::unique_lock lock(s.mutex);
-  std::optional<std::size_t> at;
-  s.hurry = true;
-  s.wake.notify_one();
-  s.room.wait_until(lock, deadline, [&] {
-    at = pool.take(bytes);
-    return at.has_value() || context.lost;
-  });
-  s.hurry = false;
-  return at;
+  for (;;) {
+    help_to_take(context);
+    {
+      const std::lock_guard lock(s.mutex);
+      if (auto at = pool.take(bytes)) return at;
+      if (context.lost || Clock::now() > deadline) return std::nullopt;
+    }
+    std::this_thread::sleep_for(kHelpAgain);
+  }
 }
 
 void drop_table(Context& context, const std::shared_ptr<Table>& table) {
@@ -564,6 +578,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
       pending.launch.grid[i] = data.grid[i];
       pending.launch.block[i] = data.block[i];
     }
+    pending.launch.global_only = s.global_only ? 1 : 0;
     pending.launch.objects =
         reinterpret_cast<const device::MemoryObject*>(table_address(*context, table->at));
     pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
@@ -646,6 +661,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
     result.tables.push_back(std::move(objects));
     result.tables.push_back(std::move(mapped));
   }
+  const std::lock_guard one_after_the_other(s.pushing);
   for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
     const trace::DeviceResult given{.size = sizeof given,
                                     .kernel = pending.kernel.data(),
@@ -664,37 +680,43 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
 // A stream that waits for no other, and that no other waits for.
 void make_own_stream(Context& context) {
   State& s = state();
-  context.has_own_stream = true;
+  const std::lock_guard one_makes_it(s.making);
+  if (context.has_own_stream) return;
   constexpr std::uint32_t kNonBlocking = 1;
-  Handle stream = nullptr;
-  if (!s.has_driver || s.driver.set_context(context.handle) != 0 ||
-      s.driver.create_stream(&stream, kNonBlocking) != 0 ||
+  Handle stream = nullptr, before = nullptr;
+  bool made = s.has_driver && s.driver.push_context(context.handle) == 0;
+  if (made) {
+    made = s.driver.create_stream(&stream, kNonBlocking) == 0;
+    s.driver.pop_context(&before);
+  }
+  if (!made ||
       !good(s.api.stream_handle(context.handle, stream, &context.own_stream), "our own stream")) {
     count_problem("results are taken on the program's default stream");
   }
+  context.has_own_stream = true;
 }
 
 // Pinned, so that the device writes there by itself.
-bool room_on_host(Context& context, std::size_t bytes) {
-  if (bytes <= context.results_bytes) return true;
+bool make_room(const Context& context, HostRoom& room, std::size_t bytes) {
+  if (bytes <= room.bytes) return true;
   State& s = state();
-  void* made = nullptr;
-  if (context.results != nullptr) {
-    good(s.api.free_host(context.handle, context.results), "memory on the host");
+  if (room.at != nullptr) {
+    good(s.api.free_host(context.handle, room.at), "memory on the host");
   }
-  context.results = nullptr;
-  context.results_bytes = 0;
-  const std::size_t room = std::bit_ceil(bytes);
-  if (!good(s.api.allocate_host(context.handle, &made, room), "memory on the host")) return false;
-  context.results = static_cast<std::byte*>(made);
-  context.results_bytes = room;
+  room = {};
+  void* made = nullptr;
+  const std::size_t rounded = std::bit_ceil(bytes);
+  if (!good(s.api.allocate_host(context.handle, &made, rounded), "memory on the host")) {
+    return false;
+  }
+  room = {static_cast<std::byte*>(made), rounded};
   return true;
 }
 
-// Takes what is complete.
-void take_results(Context& context, std::uint32_t streams) {
+// Takes some of what is complete. Two threads may do so at a time, each with its room.
+void take_results(Context& context, std::uint32_t streams, HostRoom& host) {
   State& s = state();
-  if (!context.has_own_stream) make_own_stream(context);
+  make_own_stream(context);
   std::vector<std::uint64_t> marks(streams);
   if (!good(s.api.copy_to_host(marks.data(), context.arena, marks.size() * sizeof marks[0],
                                context.own_stream),
@@ -716,24 +738,23 @@ void take_results(Context& context, std::uint32_t streams) {
     }
     std::deque<Pending> left;
     for (Pending& pending : context.pending) {
-      if (pending.sequence <= pending.stream->complete) {
+      if (pending.sequence <= pending.stream->complete && complete.size() < kMostTaken) {
         complete.push_back(std::move(pending));
       } else {
         left.push_back(std::move(pending));
       }
     }
     context.pending = std::move(left);
-    context.taking = complete.size();
+    context.taking += complete.size();
   }
   for (const Pending& pending : complete) {
     std::byte* const address = address_of(context, pending.at);
     const Block& block = pending.block;
     const std::size_t bytes = block.result_end - block.result_begin;
-    if (pending.patch->result != nullptr && room_on_host(context, bytes) &&
-        good(s.api.copy_to_host(context.results, address + block.result_begin, bytes,
-                                context.own_stream),
+    if (pending.patch->result != nullptr && make_room(context, host, bytes) &&
+        good(s.api.copy_to_host(host.at, address + block.result_begin, bytes, context.own_stream),
              "a result")) {
-      push_result(pending, {context.results, bytes});
+      push_result(pending, {host.at, bytes});
     }
     good(s.api.fill(address, 0, block.bytes, context.own_stream), "zeroing a piece");
   }
@@ -743,8 +764,24 @@ void take_results(Context& context, std::uint32_t streams) {
     context.pool.give(pending.at);
     drop_table(context, pending.table);
   }
-  context.taking = 0;
+  context.taking -= complete.size();
   s.room.notify_all();
+}
+
+// What a thread of the program does that waits for room or for results; one at a time.
+void help_to_take(Context& context) {
+  State& s = state();
+  const std::unique_lock helps(s.helping, std::try_to_lock);
+  if (!helps) return;
+  std::uint32_t streams = 0;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (context.lost || context.pending.empty() || context.arena == nullptr) return;
+    streams = context.stream_count;
+  }
+  const bool before = std::exchange(t_ours, true);
+  take_results(context, streams, context.program_room);
+  t_ours = before;
 }
 
 void watch() {
@@ -767,7 +804,10 @@ void watch() {
         }
       }
     }
-    for (const auto& [context, streams] : busy) take_results(*context, streams);
+    for (const auto& [context, streams] : busy) {
+      if (s.has_driver) s.driver.set_context(context->handle);
+      take_results(*context, streams, context->our_room);
+    }
   }
 }
 
@@ -788,10 +828,16 @@ std::size_t wait_for_results(Handle handle, Clock::time_point deadline) {
   State& s = state();
   for (;;) {
     write_marks(handle);
+    Context* help = nullptr;
+    {
+      const std::lock_guard lock(s.mutex);
+      const auto known = s.contexts.find(handle);
+      if (known == s.contexts.end()) return 0;
+      help = known->second.get();
+    }
+    help_to_take(*help);
+    const Context& context = *help;
     std::unique_lock lock(s.mutex);
-    const auto known = s.contexts.find(handle);
-    if (known == s.contexts.end()) return 0;
-    const Context& context = *known->second;
     s.hurry = true;
     s.wake.notify_one();
     const bool done = s.room.wait_for(lock, kMarkAgain, [&context] { return context.is_done(); });
@@ -1133,6 +1179,13 @@ Status start() {
   s.asked = s.patch = find_patch(name);
   if (s.patch == nullptr) {
     return fail(ErrorCode::kUsage, fmt::format("there is no patch \"{}\"", name));
+  }
+  // In some kernels of cuBLAS and cuDNN patches of shared memory end in illegal accesses.
+  s.global_only = variable("PASTA_PATCH_REACH", "global") != "all";
+  if (s.global_only && s.patch->reach == Reach::kEverywhere) {
+    note(Reason::kNotRecorded, 1,
+         "shared and local memory are not looked into, as some kernels fail under that; "
+         "PASTA_PATCH_REACH=all does it all the same");
   }
   s.patches_path = variable("PASTA_GPU_CODE", "");
   if (s.patches_path.empty()) s.patches_path = folder_of_this_library() + "/pastapatches.fatbin";

@@ -106,9 +106,9 @@ const PatchKind* find_patch(std::string_view name) {
   return nullptr;
 }
 
-std::span<const Point> points(const PatchKind& patch) {
+std::span<const Point> points(const PatchKind& patch, bool global_only) {
   const std::span<const Point> all = kPoints;
-  return patch.reach == Reach::kGlobalMemory ? all.first(kGlobalPoints) : all;
+  return global_only || patch.reach == Reach::kGlobalMemory ? all.first(kGlobalPoints) : all;
 }
 
 }  // namespace pasta::adapters::sanitizer
