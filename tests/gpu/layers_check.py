@@ -59,7 +59,7 @@ class Check:
         self.output.mkdir(parents=True, exist_ok=True)
         self.pastaprof = str(pathlib.Path(arguments.pastaprof).resolve())
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="pasta-layers-"))
-        self.environment = {**os.environ, "PASTA_CACHE": str(self.work / "cache")}
+        self.environment = {"PASTA_CACHE": str(self.work / "cache"), **os.environ}
         if arguments.without_compiler:
             self.environment.update(PATH=str(self.work), CXX="")
         self.figures = {}
