@@ -129,7 +129,7 @@ def switch_of(name):
     """What gives a context in which the watching of this name is on; outside of it, it is off."""
     if name in PROTON:
         return lambda: started_proton(PROTON[name])
-    if name in KINETO:
+    if name == "nvtx" or name in KINETO:
         return lambda: profiler_of(name)
     if name == "floor":
         floor = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).collect_nothing
@@ -199,7 +199,7 @@ def main():
     parser.add_argument("--profiler", choices=(*KINETO, "nvtx", *PROTON))
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--switch", default="none",
-                        choices=("none", "floor", "pasta", "pasta_nvtx", *KINETO, *PROTON))
+                        choices=("none", "floor", "pasta", "nvtx", "pasta_nvtx", *KINETO, *PROTON))
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--memory", type=float, metavar="SECONDS")
     arguments = parser.parse_args()
