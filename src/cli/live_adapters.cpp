@@ -233,8 +233,55 @@ std::optional<std::string> find_collector() {
   return std::nullopt;
 }
 
-Result<WatchEnvironment> watch_environment(const AdapterNames& adapters,
-                                           const std::string& counters,
+namespace {
+
+bool is_pc_sampling(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view method = text.substr(0, colon);
+  if (method != "auto" && method != "host-trap" && method != "stochastic") return false;
+  if (colon == std::string_view::npos) return true;
+  const std::string_view interval = text.substr(colon + 1);
+  return method != "auto" && !interval.empty() && interval.size() <= 18 && interval[0] != '0' &&
+         interval.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+Status add_of_rocm(const OfRocm& asked, bool is_watched, WatchEnvironment& result) {
+  if (!asked.pc_sampling.empty() && !is_pc_sampling(asked.pc_sampling)) {
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("--pc-sampling: \"{}\" is none; give auto, host-trap or stochastic, and "
+                    "for an interval of one's own host-trap:1000 (microseconds) or "
+                    "stochastic:1048576 (cycles)",
+                    asked.pc_sampling));
+  }
+  if (!asked.counters.empty() && !asked.pc_sampling.empty()) {
+    return fail(ErrorCode::kUsage,
+                "--counters and --pc-sampling: an AMD GPU does not do both at once; run twice");
+  }
+  for (const auto& [option, variable, value, can] :
+       {std::tuple("--counters", "PASTA_COUNTERS", &asked.counters, &can_count_on_rocm),
+        std::tuple("--pc-sampling", "PASTA_PC_SAMPLING", &asked.pc_sampling,
+                   &can_sample_on_rocm)}) {
+    if (value->empty()) continue;
+    if (!is_watched) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("{} is of AMD GPUs: give --adapter rocprofiler as well", option));
+    }
+    if (!can()) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("{} needs the rocprofiler-sdk of ROCm{}, which is not found; set "
+                              "ROCM_PATH to where ROCm is",
+                              option, can == &can_count_on_rocm ? "" : " 7 or later"));
+    }
+    result.variables.emplace_back(variable, *value);
+  }
+  if (!asked.pc_sampling.empty()) result.provides = result.provides | Kind::kDevice;
+  return {};
+}
+
+}  // namespace
+
+Result<WatchEnvironment> watch_environment(const AdapterNames& adapters, const OfRocm& of_rocm,
                                            const std::string& collector) {
   const std::vector<std::string>& names = adapters.names;
   const bool all = names.empty() || (names.size() == 1 && names[0] == "auto");
@@ -269,16 +316,8 @@ Result<WatchEnvironment> watch_environment(const AdapterNames& adapters,
     }
   }
   result.torch = all || std::find(names.begin(), names.end(), "torch") != names.end();
-  if (!counters.empty()) {
-    const bool asked = all || std::find(names.begin(), names.end(), "rocprofiler") != names.end();
-    if (!asked || !can_count_on_rocm()) {
-      return fail(ErrorCode::kUnsupported,
-                  asked ? "--counters needs the rocprofiler-sdk of ROCm, which is not found; set "
-                          "ROCM_PATH to where ROCm is"
-                        : "--counters are of AMD GPUs: give --adapter rocprofiler as well");
-    }
-    result.variables.emplace_back("PASTA_COUNTERS", counters);
-  }
+  const bool rocm = all || std::find(names.begin(), names.end(), "rocprofiler") != names.end();
+  PASTA_TRY(add_of_rocm(of_rocm, rocm, result));
   if (std::find(names.begin(), names.end(), "oclgrind") != names.end()) {
     PASTA_TRY(add_oclgrind(result));
   }

@@ -47,15 +47,19 @@ struct WatchEnvironment {
   std::vector<std::string> warnings;                           // adapters that stay out, and why
   KindSet provides = KindSet::all() - KindSet(Kind::kDevice);  // the most that can be seen
 };
-// `counters` as the user gave them. kUsage for an adapter that there is not; kUnsupported for one
-// that was not built, if it was `asked` for by name, for a simulator that is not here, or counters
-// where nothing counts.
+// kUsage for an adapter that there is not, or what `of_rocm` says wrongly; kUnsupported for one
+// that was not built, if it was `asked` for by name, for a simulator that is not here, or for what
+// is asked of AMD GPUs where no SDK does it.
 struct AdapterNames {
   std::vector<std::string> names;  // or none, or only "auto": all but those with patches
   bool asked = true;
 };
-Result<WatchEnvironment> watch_environment(const AdapterNames& adapters,
-                                           const std::string& counters,
+// What is asked of AMD GPUs besides, as the user gave it.
+struct OfRocm {
+  std::string counters;     // separated by commas
+  std::string pc_sampling;  // "auto", "host-trap", "stochastic"; and an interval after a colon
+};
+Result<WatchEnvironment> watch_environment(const AdapterNames& adapters, const OfRocm& of_rocm,
                                            const std::string& collector);
 
 }  // namespace pasta::cli

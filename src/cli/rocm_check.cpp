@@ -86,12 +86,19 @@ void* open_sdk() {
   return library != nullptr ? library : open_of_python();
 }
 
+using GetVersion = rocprofiler::Status (*)(std::uint32_t*, std::uint32_t*, std::uint32_t*);
+GetVersion version_function(void* library) {
+  return reinterpret_cast<GetVersion>(dlsym(library, "rocprofiler_get_version"));
+}
+
+bool samples_pcs(std::uint32_t major, const rocprofiler::Api& api) {
+  return major >= rocprofiler::kVersion1 / 10000 && api.can_sample();
+}
+
 // "rocprofiler-sdk 1.0.0 in /opt/rocm/lib/...", and what this version does not tell.
 Found sdk_of(void* library) {
   std::uint32_t major = 0, minor = 0, patch = 0;
-  const auto get_version =
-      reinterpret_cast<rocprofiler::Status (*)(std::uint32_t*, std::uint32_t*, std::uint32_t*)>(
-          dlsym(library, "rocprofiler_get_version"));
+  const GetVersion get_version = version_function(library);
   if (get_version == nullptr || get_version(&major, &minor, &patch) != 0) {
     return {State::kWarning, "a rocprofiler-sdk that does not tell its version",
             "install the rocprofiler-sdk of ROCm 6.3 or newer"};
@@ -140,10 +147,9 @@ Found sdk_of(void* library) {
   }
   if (!streams) missing.emplace_back("streams");
   if (!api.can_count()) missing.emplace_back("counters");
-  if (missing.empty()) return {.detail = text + ", all services; program counters are not sampled"};
-  return {State::kWarning,
-          fmt::format("{}, without {}; program counters are not sampled", text,
-                      fmt::join(missing, ", ")),
+  if (!samples_pcs(major, api)) missing.emplace_back("samples of program counters");
+  if (missing.empty()) return {.detail = text + ", all services"};
+  return {State::kWarning, fmt::format("{}, without {}", text, fmt::join(missing, ", ")),
           "ROCm 7 has them"};
 }
 
@@ -180,6 +186,15 @@ Found check_rocm() {
   }
   sdk.detail = fmt::format("{}; {}", machine, sdk.detail);
   return sdk;
+}
+
+bool can_sample_on_rocm() {
+  void* library = open_sdk();
+  const GetVersion get_version = library == nullptr ? nullptr : version_function(library);
+  std::uint32_t major = 0, minor = 0, patch = 0;
+  rocprofiler::Api api{};
+  return get_version != nullptr && get_version(&major, &minor, &patch) == 0 &&
+         rocprofiler::load_api(api, library) == nullptr && samples_pcs(major, api);
 }
 
 bool can_count_on_rocm() {

@@ -8,5 +8,7 @@ namespace pasta::cli {
 Found check_rocm();
 // Whether there is a rocprofiler-sdk that counts by dispatch.
 bool can_count_on_rocm();
+// --pc-sampling, if a GPU offers it.
+bool can_sample_on_rocm();
 
 }  // namespace pasta::cli

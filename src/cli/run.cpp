@@ -90,6 +90,11 @@ const OptionRow kCountersRow = {"--counters", "PASTA_COUNTERS", "NAMES",
                                 "Count these on AMD GPUs during each kernel: SQ_WAVES,GRBM_COUNT; "
                                 "kernels then run one at a time",
                                 &Settings::counters};
+const OptionRow kPcSamplingRow = {
+    "--pc-sampling", "PASTA_PC_SAMPLING", "METHOD[:INTERVAL]",
+    "Sample where kernels are on AMD GPUs: auto, host-trap:1000 (microseconds), "
+    "stochastic:1048576 (cycles)",
+    &Settings::pc_sampling};
 constexpr std::array<std::string_view, 2> kGraphForms = {"nodes", "whole"};
 const OptionRow kCudaGraphsRow = {"--cuda-graphs",
                                   "PASTA_CUDA_GRAPHS",
@@ -272,7 +277,7 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   }
   plan.overwrite = settings.force;
   plan.live = settings.live;
-  plan.counters = settings.counters;
+  plan.of_rocm = {.counters = settings.counters, .pc_sampling = settings.pc_sampling};
   plan.folder.rank = rank.rank;
   plan.folder.world_size = rank.world_size;
   PASTA_TRY(capture_of(settings.capture, plan.folder));
@@ -351,12 +356,12 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,      &kForceRow,   &kAdapterRow,  &kToolRow,     &kOptRow,
-                &kPluginRow,     &kReportRow,  &kFormatRow,   &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,      &kSpoolRow,   &kDelayRow,    &kDurationRow, &kCaptureRow,
-                &kIncludeRow,    &kExcludeRow, &kKeepRow,     &kCountersRow, &kCudaGraphsRow,
-                &kCudaDriverRow, &kPassesRow,  &kLaunchesRow, &kPythonRow,   &kNoValuesRow,
-                &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,      &kAdapterRow, &kToolRow,     &kOptRow,
+                &kPluginRow,     &kReportRow,     &kFormatRow,  &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,      &kDelayRow,   &kDurationRow, &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow,    &kKeepRow,    &kCountersRow, &kPcSamplingRow,
+                &kCudaGraphsRow, &kCudaDriverRow, &kPassesRow,  &kLaunchesRow, &kPythonRow,
+                &kNoValuesRow,   &kLiveRow},
     .run = run,
     .runs_program = true};
 

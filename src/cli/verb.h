@@ -48,7 +48,7 @@ struct Settings {
   std::string report = "-";  // of run: where its report goes; - is standard error
   std::string spool;         // of run: what its folder may use at most
   std::string delay, duration;
-  std::string capture, include, exclude, keep, counters;
+  std::string capture, include, exclude, keep, counters, pc_sampling;
   std::string cuda_graphs = "nodes";
   bool cuda_driver_calls = false;
   std::string python = "lines";

@@ -54,7 +54,7 @@ Result<std::unique_ptr<Watch>> Watch::start(WatchPlan plan, Analysis& analysis) 
 Status Watch::set_up() {
   const auto collector = find_collector();
   if (!collector) return fail(ErrorCode::kIo, "libpastacollect.so is not where it was installed");
-  auto environment = watch_environment(plan_.adapters, plan_.counters, *collector);
+  auto environment = watch_environment(plan_.adapters, plan_.of_rocm, *collector);
   if (!environment) return tl::unexpected(std::move(environment).error());
   environment_ = std::move(environment->variables);
   plan_.folder.torch = environment->torch;

@@ -32,7 +32,7 @@ struct WatchPlan {
   bool overwrite = false;
   AdapterNames adapters;
   bool is_part = false;  // of what is analysed later: the trace is all that there will be
-  std::string counters;  // of AMD GPUs, separated by commas
+  OfRocm of_rocm;
   std::chrono::nanoseconds delay{}, duration{};  // 0: none
   // Only the newest part: of at most so much time, or as much disk as folder.limit_bytes.
   std::optional<std::chrono::nanoseconds> keep_time;

@@ -8,20 +8,6 @@
 namespace pasta::device {
 namespace {
 
-// In a trace: a header; for each table its header, its numbers, and where rows have names, first
-// the lengths of all and then their bytes. Little-endian.
-struct StoredHeader {
-  std::uint32_t tables;
-  std::uint32_t grid[3];
-  std::uint32_t block[3];
-  std::uint32_t reserved;
-  std::uint64_t barriers, dropped;
-};
-struct StoredTable {
-  std::uint32_t id, columns, rows;
-  std::uint32_t named;  // 0 or 1
-};
-static_assert(sizeof(StoredHeader) == 48 && sizeof(StoredTable) == 16);
 static_assert(std::endian::native == std::endian::little);
 constexpr std::size_t kMostNameBytes = 256;
 

@@ -33,7 +33,23 @@ enum class TableId : std::uint32_t {
   kIteration = 12,    // IterationRow: when it was launched
   kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
   kMapped = 17,       // MappedRow: objects that it was given tensor maps of
+  kSamples = 18,      // SampleRow, in samples.h
 };
+
+// In a trace: a header; for each table its header, its numbers, and where rows have names, first
+// the lengths of all and then their bytes. Little-endian.
+struct StoredHeader {
+  std::uint32_t tables;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t reserved;
+  std::uint64_t barriers, dropped;
+};
+struct StoredTable {
+  std::uint32_t id, columns, rows;
+  std::uint32_t named;  // 0 or 1
+};
+static_assert(sizeof(StoredHeader) == 48 && sizeof(StoredTable) == 16);
 
 // Instructions in the code of a kernel that access memory unseen; how often they run is not known.
 struct UnseenRow {

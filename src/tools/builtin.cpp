@@ -15,16 +15,17 @@
 #include "tools/patterns/patterns.h"
 #include "tools/processes/processes.h"
 #include "tools/reuse/reuse.h"
+#include "tools/samples/samples.h"
 #include "tools/summary/summary.h"
 
 namespace pasta {
 
 std::span<const ToolEntry> builtin_tools() {
   static const ToolEntry kTools[] = {
-      tools::kSummary,  tools::kKernels,    tools::kOperators, tools::kOverlap,
-      tools::kIdle,     tools::kLaunches,   tools::kMemory,    tools::kIterations,
-      tools::kPatterns, tools::kProcesses,  tools::kAccess,    tools::kHotpages,
-      tools::kReuse,    tools::kDivergence, tools::kDiagnose,  tools::kLayers,
+      tools::kSummary,  tools::kKernels,  tools::kOperators,  tools::kOverlap,    tools::kIdle,
+      tools::kLaunches, tools::kMemory,   tools::kIterations, tools::kPatterns,   tools::kProcesses,
+      tools::kAccess,   tools::kHotpages, tools::kReuse,      tools::kDivergence, tools::kDiagnose,
+      tools::kLayers,   tools::kSamples,
   };
   return kTools;
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Results of patches as the hexadecimal text that traces of cases hold: what src/device/result.h stores.
 
-`device_blobs.py` prints the blobs of the cases of access, hotpages, reuse and divergence.
+`device_blobs.py` prints the blobs of the cases of access, hotpages, reuse, divergence and samples.
 """
 import struct
 
 UNKNOWN, SHARED, SEVERAL, OTHERS = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1
 OBJECTS, ACCESSES, SITES, BLOCKS, SETS, RUNS, FINGERPRINTS, ACTIVITY, BALANCE = range(1, 10)
-SKIPPED, ITERATION, UNSEEN = 11, 12, 16
+SKIPPED, ITERATION, UNSEEN, SAMPLES = 11, 12, 16, 18
+UNTOLD, ISSUED, STALLED = range(3)
+WAITCNT, BARRIER = 3, 5
 GLOBAL_SPACE, SHARED_SPACE = 0, 1
 READ, WRITE, ATOMIC = 0, 1, 2
 
@@ -85,7 +87,17 @@ def divergence():
             result(table(ACTIVITY, activity[:1], ["a.cu:3 LDG"]), table(BALANCE, [(16, 16, 160, 10, 10, 0)])))
 
 
+def samples():
+    # offset, state, stall, samples
+    def sampled(*rows):
+        return result(table(SAMPLES, rows), grid=(0, 0, 0), block=(0, 0, 0))
+    return (sampled((0x10, ISSUED, 0, 4), (0x1A0, STALLED, WAITCNT, 9), (0x1A0, STALLED, BARRIER, 2),
+                    (0x1A0, ISSUED, 0, 1)),
+            sampled((0x1A0, STALLED, WAITCNT, 3), (0x200, STALLED, 12, 1)), sampled((0x40, UNTOLD, 0, 5)),
+            sampled((0x0, UNTOLD, 0, 2))[:-1])
+
+
 if __name__ == "__main__":
-    for case in (access, hotpages, reuse, iterations, divergence):
+    for case in (access, hotpages, reuse, iterations, divergence, samples):
         for number, blob in enumerate(case(), 1):
             print(case.__name__, f"B{number}", blob.hex())

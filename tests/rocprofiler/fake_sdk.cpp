@@ -1,11 +1,17 @@
 // A librocprofiler-sdk.so.1 without a GPU: fake_play() tells of what a script says, in the layouts
 // of the version in FAKE_ROCM_VERSION, as the SDK would. One command a line:
 //
+//   object NUMBER BASE                        a code object is loaded
+//   at OBJECT ENTRY                           where the next symbol lies
 //   symbol KERNEL GROUP VGPRS ACCUMULATION NAME
 //   call KIND OPERATION CORRELATION START END
 //   kernel CORRELATION START END AGENT QUEUE KERNEL DISPATCH PRIVATE GROUP WX WY WZ GX GY GZ
 //   again                                     the same kernel once more
 //   count COUNTER VALUE VALUE                 of that kernel, if it is counted; two instances
+//   trap N DISPATCH OBJECT OFFSET             so many samples of the first GPU, of a host trap,
+//   issue N DISPATCH OBJECT OFFSET            and of the hardware
+//   stall N DISPATCH OBJECT OFFSET WHY
+//   invalid N | lose N                        of samples
 //   launch                                    of which nothing is told later
 //   copy CORRELATION START END OPERATION FROM TO BYTES SOURCE TARGET
 //   alloc CORRELATION START END OPERATION AGENT ADDRESS BYTES
@@ -141,7 +147,9 @@ std::vector<std::string> operations_of(std::string_view kind) {
   return {};
 }
 
+constexpr std::size_t kMain = 1, kOfSamples = 2;  // buffers, in the order they are made
 struct Kept {
+  std::size_t buffer;
   std::uint32_t category, kind;
   std::vector<char> bytes;
 };
@@ -150,8 +158,12 @@ struct Sdk {
   std::mutex mutex;
   std::vector<Kept> kept;
   std::size_t most = 1u << 20;
-  std::uint64_t dropped = 0;
-  Api::Buffered take = nullptr;
+  std::uint64_t dropped[4] = {};  // of each buffer, which are numbered from 1
+  struct {
+    Api::Buffered take;
+    void* data;
+  } buffers[4] = {};
+  std::size_t buffer_count = 0;
   bool started[3] = {};
   std::vector<std::vector<std::int32_t>> wanted{64};  // operations of each kind; -1: all
   Api::AnyFunction callback = nullptr;
@@ -163,6 +175,8 @@ struct Sdk {
   std::atomic<bool> hangs = false, crashes = false;
   std::uint64_t base = 0;
   KernelRecord last{};
+  KernelSymbol1 next_symbol{};
+  bool samples = false;
 };
 Sdk& sdk() {
   static Sdk* one = new Sdk;  // outlives all handlers of exit()
@@ -170,13 +184,16 @@ Sdk& sdk() {
 }
 
 // In a thread of the SDK's, as its buffers are.
-void deliver() {
+void deliver(std::size_t buffer) {
   std::vector<Kept> kept;
   std::uint64_t dropped = 0;
   {
     const std::lock_guard lock(sdk().mutex);
-    kept.swap(sdk().kept);
-    dropped = std::exchange(sdk().dropped, 0);
+    for (Kept& one : sdk().kept) {
+      if (one.buffer == buffer) kept.push_back(std::move(one));
+    }
+    std::erase_if(sdk().kept, [&](const Kept& one) { return one.buffer == buffer; });
+    dropped = std::exchange(sdk().dropped[buffer], 0);
   }
   if (kept.empty() && dropped == 0) return;
   std::thread([&] {
@@ -185,20 +202,22 @@ void deliver() {
     headers.reserve(kept.size());
     for (const Kept& one : kept) headers.push_back({one.category, one.kind, one.bytes.data()});
     for (RecordHeader& header : headers) pointers.push_back(&header);
-    sdk().take(2, 1, pointers.data(), pointers.size(), nullptr, dropped);
+    const auto& to = sdk().buffers[buffer];
+    to.take(2, buffer, pointers.data(), pointers.size(), to.data, dropped);
     if (sdk().crashes) std::abort();
   }).join();
 }
 
-void keep(std::uint32_t category, std::int32_t kind, const void* bytes, std::size_t size) {
+void keep(std::uint32_t category, std::int32_t kind, const void* bytes, std::size_t size,
+          std::size_t buffer = kMain) {
   bool is_full = false;
   {
     const std::lock_guard lock(sdk().mutex);
     const auto* from = static_cast<const char*>(bytes);
-    sdk().kept.push_back({category, static_cast<std::uint32_t>(kind), {from, from + size}});
+    sdk().kept.push_back({buffer, category, static_cast<std::uint32_t>(kind), {from, from + size}});
     is_full = sdk().kept.size() >= sdk().most;
   }
-  if (is_full) deliver();
+  if (is_full) deliver(buffer);
 }
 
 bool is_wanted(std::int32_t kind, std::int32_t operation) {
@@ -297,7 +316,7 @@ void finalize() {
   sdk().state = -1;
   if (sdk().tool != nullptr) sdk().tool->finalize(sdk().tool->data);
   sdk().state = 1;
-  deliver();  // what nobody may want any more
+  deliver(kMain);  // what nobody may want any more
 }
 
 void run(const std::vector<std::string>& lines, std::size_t& at);
@@ -464,8 +483,8 @@ void run_call(std::istringstream& line) {
 
 void run_symbol(std::istringstream& line) {
   Numbers numbers{line};
-  KernelSymbol symbol{};
-  symbol.size = sizeof symbol;
+  KernelSymbol1 symbol = std::exchange(sdk().next_symbol, {});
+  symbol.size = version() >= 10000 ? sizeof symbol : sizeof(KernelSymbol);
   symbol.kernel = numbers.next();
   symbol.group_bytes = numbers.narrow();
   symbol.vgprs = numbers.narrow();
@@ -474,6 +493,33 @@ void run_symbol(std::istringstream& line) {
   symbol.name = name.c_str();
   std::uint64_t user_data = 0;
   call_back("CODE_OBJECT", kKernelSymbolRegister, kEnter, &symbol, user_data);
+}
+
+void run_samples(std::string_view word, Numbers numbers) {
+  const std::uint64_t count = numbers.next(), dispatch = numbers.next();
+  const Pc pc = {numbers.next(), numbers.next()};
+  const std::uint32_t why = numbers.narrow();
+  for (std::uint64_t i = 0; i < count && sdk().samples && sdk().started[2]; ++i) {
+    if (word == "trap") {
+      HostTrapSample sample{};
+      sample.size = sizeof sample;
+      sample.dispatch = dispatch;
+      sample.pc = pc;
+      keep(RecordHeader::kPcSampling, kHostTrapPc, &sample, sizeof sample, kOfSamples);
+    } else if (word == "invalid") {
+      const std::uint64_t size = sizeof size;
+      keep(RecordHeader::kPcSampling, kInvalidPc, &size, sizeof size, kOfSamples);
+    } else {
+      StochasticSample sample{};
+      sample.size = sizeof sample;
+      sample.dispatch = dispatch;
+      sample.pc = pc;
+      sample.issued = word == "issue" ? 1 | 2 << 1 : 0;
+      // Of the other bits nothing is to be taken for the reason.
+      sample.snapshot = 0xfffffff0u | why;
+      keep(RecordHeader::kPcSampling, kStochasticPc, &sample, sizeof sample, kOfSamples);
+    }
+  }
 }
 
 void run_count(std::istringstream& line) {
@@ -509,6 +555,22 @@ void run_one(const std::vector<std::string>& lines, std::size_t& at) {
   if (word == "call") return run_call(line);
   if (word == "again") return tell("KERNEL_DISPATCH", sdk().last);
   if (word == "count") return run_count(line);
+  if (word == "object") {
+    CodeObject object{};
+    object.size = sizeof object;
+    object.id = numbers.next();
+    object.load_base = numbers.next();
+    std::uint64_t user_data = 0;
+    return call_back("CODE_OBJECT", kCodeObjectLoad, kEnter, &object, user_data);
+  }
+  if (word == "at") {
+    sdk().next_symbol.code_object = numbers.next();
+    sdk().next_symbol.entry = numbers.next();
+    return;
+  }
+  if (word == "trap" || word == "issue" || word == "stall" || word == "invalid") {
+    return run_samples(word, numbers);
+  }
   if (word == "launch") return static_cast<void>(external(11, 0));
   if (word == "short" || word == "sample") {
     const std::uint64_t size[2] = {8, 0};
@@ -538,8 +600,9 @@ void run_one(const std::vector<std::string>& lines, std::size_t& at) {
   if (word == "name") return mark("MARKER_NAME_API", kNameThread, rest_of(line).c_str());
   if (word == "thread") return std::thread([&] { run(lines, at); }).join();
   if (word == "full") return static_cast<void>(sdk().most = numbers.next());
-  if (word == "flush") return deliver();
-  if (word == "drop") return static_cast<void>(sdk().dropped = numbers.next());
+  if (word == "flush") return deliver(kMain);
+  if (word == "drop") return static_cast<void>(sdk().dropped[kMain] = numbers.next());
+  if (word == "lose") return static_cast<void>(sdk().dropped[kOfSamples] = numbers.next());
   if (word == "wait") {
     const std::uint64_t until = now() + numbers.next();
     while (now() < until) {
@@ -610,17 +673,17 @@ EXPORT Status rocprofiler_stop_context(std::uint64_t context) {
 }
 #ifndef FAKE_WITHOUT_BUFFERS
 EXPORT Status rocprofiler_create_buffer(std::uint64_t, std::size_t, std::size_t, std::int32_t,
-                                        Api::Buffered take, void*, std::uint64_t* buffer) {
-  sdk().take = take;
-  *buffer = 1;
+                                        Api::Buffered take, void* data, std::uint64_t* buffer) {
+  *buffer = ++sdk().buffer_count;
+  sdk().buffers[*buffer] = {take, data};
   return 0;
 }
 #endif
-EXPORT Status rocprofiler_flush_buffer(std::uint64_t) {
+EXPORT Status rocprofiler_flush_buffer(std::uint64_t buffer) {
   if (sdk().hangs) {
     for (;;) pause();
   }
-  deliver();
+  deliver(buffer);
   return 0;
 }
 EXPORT Status rocprofiler_configure_buffer_tracing_service(std::uint64_t, std::int32_t kind,
@@ -729,6 +792,32 @@ EXPORT Status rocprofiler_configure_callback_dispatch_counting_service(std::uint
 }
 EXPORT Status rocprofiler_query_record_counter_id(std::uint64_t record, std::uint64_t* counter) {
   *counter = record >> 48;
+  return 0;
+}
+
+// The first GPU offers both methods, the second host traps alone; FAKE_ROCM_PC says otherwise:
+// "none", or "busy", which another process is.
+EXPORT Status rocprofiler_query_pc_sampling_agent_configurations(std::uint64_t agent,
+                                                                 Api::TakePcConfigurations take,
+                                                                 void* data) {
+  const PcConfiguration all[] = {
+      {sizeof all[0], kHostTrap, kTime, 1, 1000000, 0},
+      {sizeof all[0], kStochastic, kCycles, 256, std::uint64_t{1} << 31, 1}};
+  const char* given = std::getenv("FAKE_ROCM_PC");
+  const bool none = given != nullptr && std::string_view(given) == "none";
+  return take(all, none ? 0 : agent == 101 ? 2 : 1, data);
+}
+EXPORT Status rocprofiler_configure_pc_sampling_service(std::uint64_t context, std::uint64_t agent,
+                                                        std::int32_t method, std::int32_t unit,
+                                                        std::uint64_t interval,
+                                                        std::uint64_t buffer, int) {
+  const char* given = std::getenv("FAKE_ROCM_PC");
+  if (given != nullptr && std::string_view(given) == "busy") return 12;
+  const bool fits = method == kStochastic
+                        ? agent == 101 && unit == kCycles && (interval & (interval - 1)) == 0
+                        : method == kHostTrap && unit == kTime;
+  if (context != 2 || buffer < kOfSamples || !fits) return 5;
+  sdk().samples = true;
   return 0;
 }
 

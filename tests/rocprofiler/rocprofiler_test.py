@@ -190,6 +190,82 @@ class Records(Watched):
             self.assertEqual(result.returncode, 125, result.stderr)
 
 
+CODE = "object 3 65536\nat 3 69632\n" + GEMM + "at 3 73728\nsymbol 8 0 8 0 helper\n"
+SAMPLING = ("--pc-sampling", "auto", "--tool", "samples", "--report", "r.json", "--format", "json")
+
+
+class ProgramCounters(Watched):
+    def sampled(self, script, options=SAMPLING, **more):
+        self.lines = self.run_watched(script, options=options, **more)
+        return self.lines
+
+    def table(self, name):
+        report = json.loads((self.folder / "r.json").read_text())
+        parts = report["tools"][0]["parts"] if "tools" in report else report["reports"][0]["parts"]
+        table = next(part for part in parts if part.get("id") == name)
+        return [tuple(row) for row in table["rows"]]
+
+    def test_places_in_kernels(self):
+        # Some come before their kernel has ended, and some lie in a function that it calls.
+        self.sampled(CODE + "issue 3 1 3 4512\nstall 4 1 3 4512 3\nstall 1 1 3 4512 5\nissue 2 1 3 8208\n" +
+                     "wait 150000000\n" + KERNEL.format(1) + "issue 6 2 3 4096\n" + KERNEL.format(2))
+        gemm = "gemm(float*, int)"
+        self.assertEqual(self.table("places"), [(gemm, "+0x1a0", 8, 0.5, 0.375, 0.625, "waitcnt"),
+                                                (gemm, "+0x0", 6, 0.375, 1.0, 0.0, None),
+                                                (gemm, "helper +0x10", 2, 0.125, 1.0, 0.0, None)])
+        self.assertEqual(self.table("kernels"), [(gemm, 2, 16, 1.0, 0.6875, 0.3125, "waitcnt")])
+        self.assertTrue([line for line in self.lines if 'rocm_pc_sampling_101" "stochastic, every 1048576 cycles' in line])
+        self.assertTrue([line for line in self.lines if 'rocm_pc_sampling_102" "host-trap, every 1000 us' in line])
+        self.assertEqual(self.problems(self.lines), {"launch_not_seen": 2})  # the script makes no calls
+
+    def test_a_host_trap_does_not_say_what_waves_did(self):
+        self.sampled(CODE + KERNEL.format(1) + "trap 5 1 3 4100\n", ("--pc-sampling", "host-trap:50") + SAMPLING[2:])
+        self.assertEqual(self.table("places"), [("gemm(float*, int)", "+0x4", 5, 1.0, None, None, None)])
+        self.assertTrue([line for line in self.lines if 'rocm_pc_sampling_101" "host-trap, every 50 us' in line])
+
+    def test_many_places(self):
+        self.sampled(CODE + KERNEL.format(1) + "".join(f"trap 1 1 3 {4096 + 4 * i}\n" for i in range(1300)))
+        self.assertEqual(len(self.table("places")), 1300)
+        self.assertEqual(self.table("kernels")[0][1:3], (1, 1300))
+
+    def test_what_is_lost_is_said(self):
+        self.sampled(CODE + KERNEL.format(1) + "trap 1 1 3 4096\ntrap 2 1 9 64\ntrap 3 1 0 4096\ntrap 1 1 3 16\n"
+                     "trap 4 7 3 4096\ninvalid 5\nlose 6\n", code=3)
+        problems = self.problems(self.lines)
+        self.assertEqual((problems["missing_field"], problems["record_skipped"]), (6, 5))
+        self.assertIn("lost=6", self.one(self.lines, "gap"))
+        self.assertEqual({row[:3] for row in self.table("places")},
+                         {("gemm(float*, int)", "+0x0", 5), ("gemm(float*, int)", "code object 9 +0x40", 2),
+                          ("gemm(float*, int)", "unknown code +0x1000", 3),
+                          ("gemm(float*, int)", "code object 3 +0x10", 1)})
+        self.assertIn("function in which they lie: 4", (self.folder / "r.json").read_text())
+
+    def test_where_it_is_not_offered(self):
+        for environment, options, events, why in (
+                ({"FAKE_ROCM_PC": "none"}, "auto", 0, "GPU 0 are not sampled: it does not offer that"),
+                ({"FAKE_ROCM_PC": "busy"}, "auto", 0, "GPU 0 are not sampled: the service is not offered"),
+                ({}, "stochastic", 1, "GPU 1 are not sampled: it does not offer that"),
+                ({}, "stochastic:128", 0, "GPU 0 are not sampled: it offers intervals from 256 to 2147483648")):
+            lines = self.sampled(CODE + KERNEL.format(1) + "trap 1 1 3 4096\n", ("--pc-sampling", options), **environment)
+            self.assertTrue([line for line in lines if why in line], lines)
+            self.assertEqual(sum("samples/1" in line for line in lines), events, lines)
+            self.one(lines, "kernel")
+
+    def test_what_cannot_be_is_refused(self):
+        for options, why, version in (
+                (("--pc-sampling", "host-trap:0"), "give auto, host-trap or stochastic", "10000"),
+                (("--pc-sampling", "auto:5"), "give auto, host-trap or stochastic", "10000"),
+                (("--pc-sampling", "auto", "--counters", "SQ_WAVES"), "not do both at once", "10000"),
+                (("--pc-sampling", "auto", "--adapter", "nvtx"), "give --adapter rocprofiler as well", "10000"),
+                (("--pc-sampling", "auto"), "rocprofiler-sdk of ROCm 7 or later", "600"),
+                (("--tool", "samples"), "samples", "10000")):
+            result = subprocess.run([PASTAPROF, "run", *options, "--", "true"], cwd=self.folder, text=True,
+                                    capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": ROCM,
+                                                              "FAKE_ROCM_VERSION": version})
+            self.assertIn(why, result.stderr)
+            self.assertEqual(result.returncode, 125, result.stderr)
+
+
 class Faults(Watched):
     def test_times_that_cannot_be(self):
         lines = self.run_watched(GEMM + "kernel 11 5000 4000 101 5 7 1 0 0 1 1 1 1 1 1\n"
@@ -290,9 +366,9 @@ class Doctor(Watched):
 
     def test_what_an_sdk_offers(self):
         self.assertIn("rocprofiler-sdk 1.0.0 in " + ROCM, self.check()["detail"])
-        self.assertIn("all services; program counters are not sampled", self.check()["detail"])
+        self.assertIn("all services", self.check()["detail"])
         self.assertIn("rocprofiler-sdk 0.5.0", self.check(FAKE_ROCM_VERSION="500")["detail"])
-        self.assertIn("without allocations, streams", self.check(FAKE_ROCM_VERSION="500")["detail"])
+        self.assertIn("without allocations, streams, samples of program counters", self.check(FAKE_ROCM_VERSION="500")["detail"])
         self.assertIn("does not know", self.check(FAKE_ROCM_VERSION="400")["detail"])
         self.assertIn("has no rocprofiler_create_buffer", self.check(LD_LIBRARY_PATH=ODD)["detail"])
 

@@ -7,16 +7,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <tuple>
 
 #include "adapters/common/vendor_thread.h"
 #include "adapters/rocprofiler/api.h"
 #include "adapters/rocprofiler/decode.h"
 #include "adapters/rocprofiler/tables.h"
+#include "device/result.h"
+#include "device/samples.h"
 #include "trace/append_text.h"
 #include "trace/spool_writer.h"
 
@@ -35,6 +39,9 @@ constexpr std::uint32_t kMostAgents = 64;
 constexpr std::uint32_t kMostCounters = 64;
 // Bytes of all text that is put together here.
 constexpr std::size_t kTextRoom = 512;
+// Of samples of program counters that become rows at once, and of rows of one event.
+constexpr std::uint32_t kMostSamples = 1u << 14;
+constexpr std::uint32_t kMostRows = 512;
 
 // A record may be brought this long after it was complete.
 constexpr std::int64_t kHoldNs = 2'000'000'000;
@@ -80,6 +87,7 @@ struct KnownAgent {
   std::uint32_t node;  // of the topology
   bool is_gpu;
   std::uint64_t counters;  // what is counted on it; 0: nothing
+  std::uint64_t samples;   // the buffer of its program counters; 0: none
   const char* name;
   char uuid[24];  // GPU- and 16 digits, as AMD's tools print it; "" when it has none
   Device facts;   // without ids
@@ -91,9 +99,22 @@ struct Operations {
   bool some_left_out;
 };
 
+// A sample and where it lies: in a kernel, from whose entry the offset is, or else in a code
+// object.
+struct PlacedSample {
+  PcSample told;
+  std::uint64_t kernel;
+};
+struct Samples {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  PlacedSample all[kMostSamples];
+};
+
 struct Tables {
   Texts texts;
   Symbols symbols;
+  CodeObjects code_objects;
+  Samples samples;
   Allocations allocations;
   Allocations pages;  // migrations and faults under way: a pair, and when it began
   Dispatches dispatches;
@@ -195,7 +216,9 @@ LaneId lane_of(SpoolPush& push, const Place& place) {
   lane.type = LaneType::kQueue;
   lane.device = device_of(push, place.agent);
   char name[kTextRoom];
-  if (place.type == Place::Type::kMemory) {
+  if (place.type == Place::Type::kSamples) {
+    lane.native_text = push.string("samples");
+  } else if (place.type == Place::Type::kMemory) {
     lane.native_text = push.string("migrations");
   } else if (place.knows_stream) {
     lane.native_id = place.stream;
@@ -372,6 +395,284 @@ void take_records(std::uint64_t, std::uint64_t, RecordHeader** records, std::siz
   if (dropped > 0) push.lost(dropped);
 }
 
+// --- samples of program counters
+
+// The kernel with the last entry up to `address`, and where the next one begins.
+struct Function {
+  std::uint64_t kernel, entry, end;
+};
+Function function_at(const CodeObjects::Known& object, std::uint64_t number,
+                     std::uint64_t address) {
+  Function found = {0, 0, ~std::uint64_t{0}};
+  for (std::uint64_t kernel = object.first_kernel; kernel < object.end_kernel; ++kernel) {
+    const Symbol* symbol = g.tables->symbols.find(kernel);
+    if (symbol == nullptr || symbol->name.load(std::memory_order_acquire) == nullptr ||
+        symbol->code_object != number || symbol->entry == 0) {
+      continue;
+    }
+    if (symbol->entry > address) {
+      found.end = std::min(found.end, symbol->entry);
+    } else if (symbol->entry >= found.entry) {
+      found.kernel = kernel;
+      found.entry = symbol->entry;
+    }
+  }
+  return found;
+}
+
+// The number of those in code without a name.
+std::uint64_t place_samples(PlacedSample* begin, PlacedSample* end) {
+  // Those of one function come together, so that it is looked for once.
+  std::sort(begin, end, [](const PlacedSample& a, const PlacedSample& b) {
+    const Pc &left = a.told.pc, &right = b.told.pc;
+    return left.code_object != right.code_object ? left.code_object < right.code_object
+                                                 : left.offset < right.offset;
+  });
+  std::uint64_t nameless = 0, number = 0;
+  CodeObjects::Known object{};
+  Function function{};
+  for (PlacedSample* at = begin; at != end; ++at) {
+    Pc& pc = at->told.pc;
+    if (number != pc.code_object) {
+      number = pc.code_object;
+      object = g.tables->code_objects.find(number);
+      function = {};
+    }
+    const std::uint64_t address = object.base + pc.offset;
+    if (object.base != 0 && address >= function.end) {
+      function = function_at(object, number, address);
+    }
+    at->kernel = object.base == 0 ? 0 : function.kernel;
+    if (at->kernel == 0) {
+      ++nameless;
+    } else {
+      pc.offset = address - function.entry;
+    }
+  }
+  return nameless;
+}
+
+// Rows of one launch and function as an event.
+class SampleRows {
+ public:
+  SampleRows(SpoolPush& push, const KnownAgent& agent) : push_(&push) {
+    Place place;
+    place.type = Place::Type::kSamples;
+    place.agent = agent.id;
+    event_.kind = Kind::kDevice;
+    event_.lane = lane_of(push, place);
+    // When it is told: when it was is not in the SDK's clock.
+    event_.start_ns = event_.end_ns = SpoolPush::now();
+    event_.device.format = push.string(device::kSamplesFormat);
+  }
+
+  void add(const PlacedSample& sample) {
+    const Pc& pc = sample.told.pc;
+    const bool same = blob_.table.rows > 0 && sample.told.dispatch == event_.device.launch &&
+                      sample.kernel == kernel_ && pc.code_object == code_object_;
+    if (same) {
+      device::SampleRow& last = blob_.rows[blob_.table.rows - 1];
+      if (last.offset == pc.offset && last.state == sample.told.state &&
+          last.stall == sample.told.stall) {
+        ++last.samples;
+        return;
+      }
+    }
+    if (!same || blob_.table.rows == kMostRows) flush();
+    event_.device.launch = sample.told.dispatch;
+    kernel_ = sample.kernel;
+    code_object_ = pc.code_object;
+    blob_.rows[blob_.table.rows++] = {pc.offset, sample.told.state, sample.told.stall, 1};
+  }
+
+  void flush() {
+    if (blob_.table.rows == 0) return;
+    char text[kTextRoom];
+    const char* name = text;
+    if (kernel_ != 0) {
+      name = g.tables->symbols.find(kernel_)->name.load(std::memory_order_acquire);
+    } else if (code_object_ != 0) {
+      append(append(text, "code object "), code_object_);
+    } else {
+      append(text, "unknown code");
+    }
+    event_.name = push_->string(name);
+    const std::size_t bytes = offsetof(Blob, rows) + blob_.table.rows * sizeof(device::SampleRow);
+    push_->add(event_, {reinterpret_cast<const char*>(&blob_), bytes});
+    blob_.table.rows = 0;
+  }
+
+ private:
+  struct Blob {
+    device::StoredHeader header = {1, {}, {}, 0, 0, 0};
+    device::StoredTable table = {static_cast<std::uint32_t>(device::TableId::kSamples),
+                                 sizeof(device::SampleRow) / sizeof(std::uint64_t), 0, 0};
+    device::SampleRow rows[kMostRows];
+  };
+  static_assert(sizeof(Blob) <= trace::spool::kMaxTextBytes);
+
+  SpoolPush* push_;
+  Event event_{};
+  std::uint64_t kernel_ = 0, code_object_ = 0;
+  Blob blob_;
+};
+
+void take_samples(std::uint64_t, std::uint64_t, RecordHeader** records, std::size_t count,
+                  void* data, std::uint64_t dropped) noexcept {
+  if (g.finalized.load(std::memory_order_acquire)) {
+    return note(Reason::kLate, "samples that rocprofiler-sdk brought after it had ended", count);
+  }
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  Samples& samples = g.tables->samples;
+  const Locked locked(samples.mutex);
+  SampleRows rows(push, *static_cast<const KnownAgent*>(data));
+  std::uint64_t nameless = 0, invalid = 0, unknown = 0;
+  for (std::size_t i = 0; i < count;) {
+    PlacedSample* end = samples.all;
+    for (; i < count && end != samples.all + kMostSamples; ++i) {
+      const RecordHeader* record = records[i];
+      if (record == nullptr) continue;
+      const bool is_sample =
+          record->payload != nullptr && record->category == RecordHeader::kPcSampling;
+      switch (is_sample ? decode_sample(record->kind, record->payload, end->told)
+                        : Told::kUnknown) {
+        case Told::kEvent:
+          ++end;
+          break;
+        case Told::kInvalid:
+          ++invalid;
+          break;
+        default:
+          ++unknown;
+      }
+    }
+    nameless += place_samples(samples.all, end);
+    std::sort(samples.all, end, [](const PlacedSample& a, const PlacedSample& b) {
+      const auto key = [](const PlacedSample& of) {
+        return std::tuple(of.told.dispatch, of.kernel, of.told.pc.code_object, of.told.pc.offset,
+                          of.told.state, of.told.stall);
+      };
+      return key(a) < key(b);
+    });
+    for (const PlacedSample* at = samples.all; at != end; ++at) rows.add(*at);
+    rows.flush();
+  }
+  if (nameless > 0) {
+    push.note(Reason::kMissingField, nameless,
+              "samples of program counters in code of which no kernel is known");
+  }
+  if (invalid > 0) {
+    push.note(Reason::kRecordSkipped, invalid,
+              "samples of program counters that rocprofiler-sdk calls invalid");
+  }
+  if (unknown > 0) {
+    push.note(Reason::kNotKept, unknown, "samples of rocprofiler-sdk of other kinds");
+  }
+  if (dropped > 0) push.lost(dropped);
+}
+
+// What was asked for, and the best of what an agent offers.
+struct PcChoice {
+  std::int32_t wanted;     // a PcMethod; 0: any
+  std::uint64_t interval;  // 0: any
+  PcConfiguration best;    // without a method: none
+};
+
+Status choose_pc_sampling(const PcConfiguration* offered, std::size_t count, void* data) {
+  auto& choice = *static_cast<PcChoice*>(data);
+  for (std::size_t i = 0; i < count; ++i) {
+    const PcConfiguration& one = offered[i];
+    const bool known = (one.method == kStochastic && one.unit == kCycles) ||
+                       (one.method == kHostTrap && one.unit == kTime);
+    if (!known || (choice.wanted != 0 && choice.wanted != one.method)) continue;
+    // The hardware's own says more: why a wave was stalled.
+    if (choice.best.method == 0 || one.method == kStochastic) choice.best = one;
+  }
+  return 0;
+}
+
+void not_sampled(const KnownAgent& agent, const char* why) {
+  char text[kTextRoom];
+  char* at = append(append(text, "program counters of GPU "), std::uint64_t{agent.facts.ordinal});
+  at = append(at, " are not sampled: ");
+  if (std::strlen(why) + static_cast<std::size_t>(at - text) < sizeof text) append(at, why);
+  note(Reason::kNotRecorded, text);
+}
+
+void sample_agent(KnownAgent& agent, PcChoice choice) {
+  // A millisecond, or about half of one.
+  constexpr std::uint64_t kUsualTime = 1000, kUsualCycles = 1u << 20;
+  Status status = g.api.list_pc_sampling(agent.id, choose_pc_sampling, &choice);
+  const PcConfiguration& best = choice.best;
+  if (status != 0) {
+    const char* why = g.api.get_status_string(status);
+    return not_sampled(agent, why == nullptr ? "unknown error" : why);
+  }
+  if (best.method == 0) {
+    return not_sampled(agent,
+                       "it does not offer that (AMD offers it only with "
+                       "ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1, and warns that it may freeze the "
+                       "machine)");
+  }
+  std::uint64_t interval = choice.interval;
+  if (interval == 0) {
+    interval = std::clamp(best.method == kStochastic ? kUsualCycles : kUsualTime, best.least,
+                          std::max(best.least, best.most));
+  } else if (interval < best.least || interval > best.most) {
+    char text[kTextRoom];
+    char* at = append(append(text, "it offers intervals from "), best.least);
+    append(append(at, " to "), best.most);
+    return not_sampled(agent, text);
+  }
+  status = g.api.create_buffer(g.collected, kBufferBytes, kWatermarkBytes, kLossless, take_samples,
+                               &agent, &agent.samples);
+  if (status == 0) {
+    status =
+        g.api.sample_pcs(g.collected, agent.id, best.method, best.unit, interval, agent.samples, 0);
+  }
+  if (status != 0) {
+    agent.samples = 0;
+    const char* why = g.api.get_status_string(status);
+    return not_sampled(agent, why == nullptr ? "unknown error" : why);
+  }
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  char key[kTextRoom], text[kTextRoom];
+  append(append(key, "rocm_pc_sampling_"), agent.id);
+  char* at = append(append(text, best.method == kStochastic ? "stochastic, every "
+                                                            : "host-trap, "
+                                                              "every "),
+                    interval);
+  append(at, best.method == kStochastic ? " cycles" : " us");
+  push.fact(key, text);
+}
+
+// As --pc-sampling says it: "auto", "host-trap" or "stochastic", and an interval after a colon.
+void set_up_samples() {
+  const char* asked = std::getenv("PASTA_PC_SAMPLING");
+  if (asked == nullptr || *asked == '\0') return;
+  if (!g.api.can_sample() || g.version < kVersion1) {
+    return note(Reason::kNotRecorded,
+                "program counters are not sampled: that needs rocprofiler-sdk 1.0 (ROCm 7)");
+  }
+  PcChoice choice{};
+  if (std::strncmp(asked, "stochastic", 10) == 0) choice.wanted = kStochastic;
+  if (std::strncmp(asked, "host-trap", 9) == 0) choice.wanted = kHostTrap;
+  if (const char* colon = std::strchr(asked, ':'); colon != nullptr) {
+    choice.interval = std::strtoull(colon + 1, nullptr, 10);
+  }
+  for (std::uint32_t i = 0; i < g.agent_count; ++i) {
+    if (g.agents[i].is_gpu) sample_agent(g.agents[i], choice);
+  }
+}
+
+void flush_samples() {
+  for (std::uint32_t i = 0; i < g.agent_count; ++i) {
+    if (g.agents[i].samples != 0) g.api.flush_buffer(g.agents[i].samples);
+  }
+}
+
 // --- counters
 
 void choose_counters(CountedDispatch dispatch, std::uint64_t* config, std::uint64_t*,
@@ -497,6 +798,13 @@ void take_symbol(const void* payload) {
   // "name.kd", as a kernel is called in its code object.
   const std::size_t size = std::strlen(name);
   if (size > 3 && std::strcmp(name + size - 3, ".kd") == 0) name[size - 3] = '\0';
+  if (g.version >= kVersion1 && from.size >= sizeof(KernelSymbol1)) {
+    KernelSymbol1 more;
+    std::memcpy(static_cast<void*>(&more), payload, sizeof more);
+    to->code_object = more.code_object;
+    to->entry = more.entry;
+    g.tables->code_objects.add_kernel(more.code_object, more.kernel);
+  }
   to->registers = from.vgprs + from.accumulation_vgprs;
   to->group_bytes = from.group_bytes;
   to->name.store(name, std::memory_order_release);
@@ -538,6 +846,10 @@ void on_callback(BasicCallback<Ids> record, std::uint64_t* data, void*) noexcept
   if (record.kind == kinds.code_object) {
     if (record.operation == kKernelSymbolRegister && record.phase == kEnter) {
       take_symbol(record.payload);
+    } else if (record.operation == kCodeObjectLoad && record.phase == kEnter) {
+      CodeObject from;
+      std::memcpy(static_cast<void*>(&from), record.payload, sizeof from);
+      g.tables->code_objects.load(from.id, from.load_base);
     }
   } else if (record.kind == kinds.marker) {
     take_marker(record.operation, record.phase, *static_cast<const Marker*>(record.payload));
@@ -587,6 +899,7 @@ void flush_buffer() {
   const std::int64_t before = trace::spool_now_ns();
   read_clock();
   g.api.flush_buffer(g.buffer);
+  flush_samples();
   tell_hold(before);
 }
 
@@ -657,6 +970,7 @@ void finalize(void*) {
   if (alone) {
     read_clock();
     g.api.flush_buffer(g.buffer);
+    flush_samples();
     g.active.store(false, std::memory_order_release);
     pthread_mutex_unlock(&g.sdk);
   }
@@ -800,6 +1114,7 @@ int initialize(void (*)(), void*) {
   set_up_callbacks();
   set_up_records();
   set_up_counters();
+  set_up_samples();
   if (g.api.request_ids != nullptr) {
     constexpr std::int32_t kLaunches[] = {kOfCopy, kOfKernel};
     status = g.api.request_ids(g.collected, kLaunches, std::size(kLaunches), give_id, nullptr);

@@ -99,6 +99,8 @@ const char* load_api(Api& api, void* library) noexcept {
   find("rocprofiler_configure_callback_dispatch_counting_service", api.count_dispatches);
   find("rocprofiler_configure_callback_dispatch_profile_counting_service", api.count_dispatches);
   find("rocprofiler_query_record_counter_id", api.get_counter_of_record);
+  find("rocprofiler_query_pc_sampling_agent_configurations", api.list_pc_sampling);
+  find("rocprofiler_configure_pc_sampling_service", api.sample_pcs);
   return missing;
 }
 

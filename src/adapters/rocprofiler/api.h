@@ -27,6 +27,8 @@ struct Api {
                                   void* data);
   using ChooseCounters = void (*)(CountedDispatch dispatch, std::uint64_t* config,
                                   std::uint64_t* user_data, void* data);
+  using TakePcConfigurations = Status (*)(const PcConfiguration* offered, std::size_t count,
+                                          void* data);
   using Counted = void (*)(CountedDispatch dispatch, const void* records, std::size_t count,
                            std::uint64_t user_data, void* data);
 
@@ -61,6 +63,12 @@ struct Api {
   Status (*count_dispatches)(std::uint64_t context, ChooseCounters, void* choose_data, Counted,
                              void* counted_data);
   Status (*get_counter_of_record)(std::uint64_t record, std::uint64_t* counter);
+  Status (*list_pc_sampling)(std::uint64_t agent, TakePcConfigurations, void* data);
+  Status (*sample_pcs)(std::uint64_t context, std::uint64_t agent, std::int32_t method,
+                       std::int32_t unit, std::uint64_t interval, std::uint64_t buffer, int flags);
+  [[nodiscard]] bool can_sample() const {
+    return list_pc_sampling != nullptr && sample_pcs != nullptr;
+  }
   [[nodiscard]] bool can_count() const {
     return list_counters != nullptr && get_counter_info != nullptr &&
            create_counter_config != nullptr && count_dispatches != nullptr &&

@@ -263,6 +263,28 @@ Service service_of(const char* kind_name) noexcept {
   return Service::kOther;
 }
 
+Told decode_sample(std::uint32_t kind, const void* payload, PcSample& to) noexcept {
+  to = {};
+  if (kind == kHostTrapPc) {
+    HostTrapSample from;
+    if (!read(payload, from)) return Told::kInvalid;
+    to.dispatch = from.dispatch;
+    to.pc = from.pc;
+    return Told::kEvent;
+  }
+  if (kind == kStochasticPc) {
+    StochasticSample from;
+    if (!read(payload, from)) return Told::kInvalid;
+    to.dispatch = from.dispatch;
+    to.pc = from.pc;
+    const bool issued = (from.issued & 1) != 0;
+    to.state = issued ? device::WaveState::kIssued : device::WaveState::kStalled;
+    if (!issued) to.stall = from.snapshot & 15;
+    return Told::kEvent;
+  }
+  return kind == kInvalidPc ? Told::kInvalid : Told::kUnknown;
+}
+
 void decode(const Dispatch& dispatch, std::uint64_t external, Decoded& to) noexcept {
   set_queue(to.place, dispatch.agent, external);
   to.place.knows_queue = true;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "adapters/rocprofiler/records.h"
+#include "device/samples.h"
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
 #include "pasta/quality.h"
@@ -36,9 +37,10 @@ constexpr std::uint64_t stream_mark(std::uint64_t stream) { return stream + 1; }
 // Where an event lies, in the SDK's numbers.
 struct Place {
   enum class Type : std::uint8_t {
-    kThread,  // `thread`
-    kQueue,   // `stream`, `queue`, or neither: copies
-    kMemory,  // the driver's work for `agent`
+    kThread,   // `thread`
+    kQueue,    // `stream`, `queue`, or neither: copies
+    kMemory,   // the driver's work for `agent`
+    kSamples,  // of program counters of `agent`
   };
   Type type = Type::kThread;
   bool knows_stream = false;
@@ -78,6 +80,16 @@ struct Decoded {
 
 // `payload` is of `service`, in the layout of `version`.
 Told decode(Service service, std::uint32_t version, const void* payload, Decoded& to) noexcept;
+
+// A sample of a program counter.
+struct PcSample {
+  std::uint64_t dispatch = 0;
+  Pc pc{};
+  device::WaveState state = device::WaveState::kUnknown;
+  std::uint64_t stall = 0;  // why it was stalled, in the SDK's numbers
+};
+// `kind` is the header's, of category kPcSampling.
+Told decode_sample(std::uint32_t kind, const void* payload, PcSample& to) noexcept;
 
 // Of what has them still to come.
 void set_times(Decoded& to, std::uint64_t start, std::uint64_t end) noexcept;

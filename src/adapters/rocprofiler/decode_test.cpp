@@ -137,6 +137,40 @@ TEST(Rocprofiler, AKernelThatSaysLittle) {
   EXPECT_EQ(to.attributes.dynamic_shared_bytes, 0u);
 }
 
+TEST(Rocprofiler, SamplesOfProgramCounters) {
+  PcSample to;
+  HostTrapSample trap{};
+  trap.size = sizeof trap;
+  trap.dispatch = 7;
+  trap.pc = {3, 0x1a0};
+  EXPECT_EQ(decode_sample(kHostTrapPc, &trap, to), Told::kEvent);
+  EXPECT_EQ(to.dispatch, 7u);
+  EXPECT_EQ(to.pc.code_object, 3u);
+  EXPECT_EQ(to.pc.offset, 0x1a0u);
+  EXPECT_EQ(to.state, device::WaveState::kUnknown);
+
+  StochasticSample hardware{};
+  hardware.size = sizeof hardware;
+  hardware.dispatch = 8;
+  hardware.pc = {4, 0x20};
+  hardware.issued = 0xfe;  // of other bits than that of issuing
+  hardware.snapshot = 0xfffffff3;
+  EXPECT_EQ(decode_sample(kStochasticPc, &hardware, to), Told::kEvent);
+  EXPECT_EQ(to.dispatch, 8u);
+  EXPECT_EQ(to.pc.offset, 0x20u);
+  EXPECT_EQ(to.state, device::WaveState::kStalled);
+  EXPECT_EQ(to.stall, 3u);
+  hardware.issued = 1;
+  EXPECT_EQ(decode_sample(kStochasticPc, &hardware, to), Told::kEvent);
+  EXPECT_EQ(to.state, device::WaveState::kIssued);
+  EXPECT_EQ(to.stall, 0u);
+
+  trap.size = sizeof trap - sizeof(std::uint64_t);
+  EXPECT_EQ(decode_sample(kHostTrapPc, &trap, to), Told::kInvalid);
+  EXPECT_EQ(decode_sample(kInvalidPc, &trap, to), Told::kInvalid);
+  EXPECT_EQ(decode_sample(9, &trap, to), Told::kUnknown);
+}
+
 TEST(Rocprofiler, TimesThatCannotBe) {
   constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
   const struct {

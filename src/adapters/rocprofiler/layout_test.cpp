@@ -5,9 +5,11 @@
 #include <rocprofiler-sdk/rocprofiler.h>
 
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "adapters/rocprofiler/records.h"
+#include "device/samples.h"
 
 #define SAME(Ours, field, Theirs, their_field)                                         \
   static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field) &&              \
@@ -292,6 +294,47 @@ SAME(CountedDispatch, correlation, TheirCounted, correlation_id);
 SAME(CountedDispatch, start, TheirCounted, start_timestamp);
 SAME(CountedDispatch, end, TheirCounted, end_timestamp);
 SAME(CountedDispatch, dispatch, TheirCounted, dispatch_info);
+
+#if ROCPROFILER_VERSION_MAJOR >= 1
+using TheirTrap = rocprofiler_pc_sampling_record_host_trap_v0_t;
+static_assert(sizeof(HostTrapSample) == sizeof(TheirTrap));
+SAME(HostTrapSample, pc.code_object, TheirTrap, pc.code_object_id);
+SAME(HostTrapSample, pc.offset, TheirTrap, pc.code_object_offset);
+SAME(HostTrapSample, timestamp, TheirTrap, timestamp);
+SAME(HostTrapSample, dispatch, TheirTrap, dispatch_id);
+SAME(HostTrapSample, correlation, TheirTrap, correlation_id);
+using TheirStochastic = rocprofiler_pc_sampling_record_stochastic_v0_t;
+static_assert(sizeof(StochasticSample) == sizeof(TheirStochastic));
+SAME(StochasticSample, wave, TheirStochastic, wave_in_group);  // the bits of `issued` come next
+SAME(StochasticSample, pc.code_object, TheirStochastic, pc.code_object_id);
+SAME(StochasticSample, pc.offset, TheirStochastic, pc.code_object_offset);
+SAME(StochasticSample, timestamp, TheirStochastic, timestamp);
+SAME(StochasticSample, dispatch, TheirStochastic, dispatch_id);
+SAME(StochasticSample, snapshot, TheirStochastic, snapshot);
+static_assert(is(kInvalidPc, ROCPROFILER_PC_SAMPLING_RECORD_INVALID_SAMPLE) &&
+              is(kHostTrapPc, ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE) &&
+              is(kStochasticPc, ROCPROFILER_PC_SAMPLING_RECORD_STOCHASTIC_V0_SAMPLE));
+static_assert(is(kStochastic, ROCPROFILER_PC_SAMPLING_METHOD_STOCHASTIC) &&
+              is(kHostTrap, ROCPROFILER_PC_SAMPLING_METHOD_HOST_TRAP) &&
+              is(kCycles, ROCPROFILER_PC_SAMPLING_UNIT_CYCLES) &&
+              is(kTime, ROCPROFILER_PC_SAMPLING_UNIT_TIME));
+static_assert(std::size(device::kStalls) ==
+              ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_LAST);
+using TheirPcConfiguration = rocprofiler_pc_sampling_configuration_t;
+static_assert(sizeof(PcConfiguration) == sizeof(TheirPcConfiguration));
+SAME(PcConfiguration, method, TheirPcConfiguration, method);
+SAME(PcConfiguration, unit, TheirPcConfiguration, unit);
+SAME(PcConfiguration, least, TheirPcConfiguration, min_interval);
+SAME(PcConfiguration, most, TheirPcConfiguration, max_interval);
+using TheirSymbol1 = rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t;
+static_assert(sizeof(KernelSymbol1) == sizeof(TheirSymbol1));
+SAME(KernelSymbol1, code_object, TheirSymbol1, code_object_id);
+SAME(KernelSymbol1, entry, TheirSymbol1, kernel_address);
+#endif
+using TheirObject = rocprofiler_callback_tracing_code_object_load_data_t;
+SAME(CodeObject, id, TheirObject, code_object_id);
+SAME(CodeObject, load_base, TheirObject, load_base);
+static_assert(is(kCodeObjectLoad, ROCPROFILER_CODE_OBJECT_LOAD));
 
 static_assert(sizeof(OurClient) == sizeof(rocprofiler_client_id_t));
 SAME(OurClient, name, rocprofiler_client_id_t, name);

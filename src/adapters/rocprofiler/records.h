@@ -1,9 +1,9 @@
 // What rocprofiler-sdk passes to a tool: the numbers and the leading fields that decode.cpp and
 // adapter.cpp read, in the layouts of 0.5 to 1.x (ROCm 6.3 to 7.x). Written from the public
 // interface (github.com/ROCm/rocprofiler-sdk, source/include/rocprofiler-sdk: fwd.h,
-// buffer_tracing.h, callback_tracing.h, agent.h, counters.h, registration.h), so that PASTA builds
-// without ROCm and one binary serves all versions; layout_test.cpp holds it to the vendor's headers
-// where there are any.
+// buffer_tracing.h, callback_tracing.h, agent.h, counters.h, pc_sampling.h, registration.h), so
+// that PASTA builds without ROCm and one binary serves all versions; layout_test.cpp holds it to
+// the vendor's headers where there are any.
 //
 // Records begin with their size. Later versions append to them, but some were rebuilt in 0.6 and in
 // 1.0: those are here once for each layout, called by the version that made it.
@@ -224,7 +224,15 @@ struct BasicCallback {
 using Callback05 = BasicCallback<Correlation>;
 using Callback1 = BasicCallback<Correlation1>;
 
-inline constexpr std::int32_t kKernelSymbolRegister = 2;  // of kind CODE_OBJECT
+// Of kind CODE_OBJECT.
+inline constexpr std::int32_t kCodeObjectLoad = 1, kKernelSymbolRegister = 2;
+struct CodeObject {
+  std::uint64_t size;
+  std::uint64_t id;
+  std::uint64_t agent, hsa_agent;
+  const char* uri;
+  std::uint64_t load_base;
+};
 struct KernelSymbol {
   std::uint64_t size;
   std::uint64_t kernel;
@@ -234,6 +242,10 @@ struct KernelSymbol {
   std::uint32_t kernarg_bytes, kernarg_alignment;
   std::uint32_t group_bytes, private_bytes;
   std::uint32_t sgprs, vgprs, accumulation_vgprs;
+};
+struct KernelSymbol1 : KernelSymbol {
+  std::int64_t entry_offset;
+  std::uint64_t entry;  // the address of its first instruction
 };
 
 // Of kind MARKER_CORE_API, MARKER_CONTROL_API and MARKER_NAME_API.
@@ -334,6 +346,51 @@ struct CountedDispatch {
   Correlation correlation;
   std::uint64_t start, end;
   Dispatch dispatch;
+};
+
+// --- samples of program counters, as from 1.0 on
+
+enum PcMethod : std::int32_t { kStochastic = 1, kHostTrap = 2 };
+enum PcUnit : std::int32_t { kCycles = 2, kTime = 3 };  // time in microseconds
+struct PcConfiguration {
+  std::uint64_t size;
+  std::int32_t method, unit;
+  std::uint64_t least, most;  // of the interval
+  std::uint64_t flags;
+};
+
+// RecordHeader::kind of category kPcSampling.
+enum PcRecord : std::uint32_t { kInvalidPc = 1, kHostTrapPc = 2, kStochasticPc = 3 };
+struct Pc {
+  std::uint64_t code_object;  // 0: not known
+  std::uint64_t offset;       // from its load base, or else an address
+};
+struct HostTrapSample {
+  std::uint64_t size;
+  std::uint64_t hardware;
+  Pc pc;
+  std::uint64_t lanes;
+  std::uint64_t timestamp;
+  std::uint64_t dispatch;
+  Correlation correlation;
+  std::uint32_t workgroup[3];
+  std::uint32_t wave;
+};
+struct StochasticSample {
+  std::uint64_t size;
+  std::uint8_t flags;
+  std::uint8_t wave;
+  std::uint8_t issued;  // 1 bit, and above it 5 of the type of the instruction
+  std::uint64_t hardware;
+  Pc pc;
+  std::uint64_t lanes;
+  std::uint32_t workgroup[3];
+  std::uint32_t waves;
+  std::uint64_t timestamp;
+  std::uint64_t dispatch;
+  Correlation correlation;
+  std::uint32_t snapshot;  // 4 bits of why nothing was issued
+  std::uint32_t memory_counters;
 };
 
 // --- registration

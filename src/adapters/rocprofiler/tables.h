@@ -61,6 +61,8 @@ class Texts {
 // What is known of kernels, which the SDK numbers from 1 on. Read without a lock.
 struct Symbol {
   std::atomic<const char*> name;  // none: not known
+  std::uint64_t code_object;
+  std::uint64_t entry;  // an address; 0: not known
   std::uint32_t registers;
   std::uint32_t group_bytes;
 };
@@ -88,6 +90,36 @@ class Symbols {
  private:
   static constexpr std::uint64_t kOfPart = 4096, kParts = 1024;
   std::atomic<Symbol*> parts_[kParts] = {};
+};
+
+// What is known of code objects, which the SDK numbers from 1 on, and which kernels are in them.
+class CodeObjects {
+ public:
+  struct Known {
+    std::uint64_t base;
+    std::uint64_t first_kernel, end_kernel;  // all of its own lie between
+  };
+  void load(std::uint64_t object, std::uint64_t base) {
+    const Locked locked(mutex_);
+    if (object < kMost) all_[object].base = base;
+  }
+  void add_kernel(std::uint64_t object, std::uint64_t kernel) {
+    const Locked locked(mutex_);
+    if (object >= kMost) return;
+    Known& known = all_[object];
+    if (known.end_kernel == 0 || kernel < known.first_kernel) known.first_kernel = kernel;
+    if (kernel >= known.end_kernel) known.end_kernel = kernel + 1;
+  }
+  // Zeros of one that is not known.
+  Known find(std::uint64_t object) {
+    const Locked locked(mutex_);
+    return object < kMost ? all_[object] : Known{};
+  }
+
+ private:
+  static constexpr std::uint64_t kMost = 1u << 16;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  Known all_[kMost] = {};
 };
 
 // What was allocated where: a record of freeing tells the address alone.
