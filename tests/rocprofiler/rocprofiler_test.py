@@ -214,8 +214,8 @@ class ProgramCounters(Watched):
                                                 (gemm, "+0x0", 6, 0.375, 1.0, 0.0, None),
                                                 (gemm, "helper +0x10", 2, 0.125, 1.0, 0.0, None)])
         self.assertEqual(self.table("kernels"), [(gemm, 2, 16, 1.0, 0.6875, 0.3125, "waitcnt")])
-        self.assertTrue([line for line in self.lines if 'rocm_pc_sampling_101" "stochastic, every 1048576 cycles' in line])
-        self.assertTrue([line for line in self.lines if 'rocm_pc_sampling_102" "host-trap, every 1000 us' in line])
+        for fact in ('_101" "stochastic, every 1048576 cycles', '_102" "host-trap, every 1000 us'):
+            self.assertTrue([line for line in self.lines if "rocm_pc_sampling" + fact in line])
         self.assertEqual(self.problems(self.lines), {"launch_not_seen": 2})  # the script makes no calls
 
     def test_a_host_trap_does_not_say_what_waves_did(self):
@@ -246,7 +246,8 @@ class ProgramCounters(Watched):
                 ({"FAKE_ROCM_PC": "busy"}, "auto", 0, "GPU 0 are not sampled: the service is not offered"),
                 ({}, "stochastic", 1, "GPU 1 are not sampled: it does not offer that"),
                 ({}, "stochastic:128", 0, "GPU 0 are not sampled: it offers intervals from 256 to 2147483648")):
-            lines = self.sampled(CODE + KERNEL.format(1) + "trap 1 1 3 4096\n", ("--pc-sampling", options), **environment)
+            script = CODE + KERNEL.format(1) + "trap 1 1 3 4096\n"
+            lines = self.sampled(script, ("--pc-sampling", options), **environment)
             self.assertTrue([line for line in lines if why in line], lines)
             self.assertEqual(sum("samples/1" in line for line in lines), events, lines)
             self.one(lines, "kernel")
@@ -368,7 +369,8 @@ class Doctor(Watched):
         self.assertIn("rocprofiler-sdk 1.0.0 in " + ROCM, self.check()["detail"])
         self.assertIn("all services", self.check()["detail"])
         self.assertIn("rocprofiler-sdk 0.5.0", self.check(FAKE_ROCM_VERSION="500")["detail"])
-        self.assertIn("without allocations, streams, samples of program counters", self.check(FAKE_ROCM_VERSION="500")["detail"])
+        self.assertIn("without allocations, streams, samples of program counters",
+                      self.check(FAKE_ROCM_VERSION="500")["detail"])
         self.assertIn("does not know", self.check(FAKE_ROCM_VERSION="400")["detail"])
         self.assertIn("has no rocprofiler_create_buffer", self.check(LD_LIBRARY_PATH=ODD)["detail"])
 
