@@ -101,6 +101,11 @@ class Regions(DatabaseTest):
         self.assertEqual((one.kind, one.domain, one.name), ("scope", "annotation", 'layer "1"'))
         self.assertFalse(one.annotation)
 
+    def test_process_without_a_number_of_the_system(self):
+        path = self.make(META + "UPDATE rocpd_info_process_u SET pid = NULL;" + region(10, 20, 1, "NULL"))
+        process = next(line for line in Run(["dump", path]).text.splitlines() if line.startswith("process "))
+        self.assertRegex(process, '^process P1 id=1 .* name="python"$')
+
     def test_ranges_of_a_process_are_in_no_path(self):
         events = self.events(META + event(1, 4, 41, "epoch") + region(10, 90, 6, 1)
                              + event(2, 2, 42) + region(20, 30, 1, 2))

@@ -255,7 +255,7 @@ Status Rocpd::read_processes(Group& group) {
     }
     const ProcessId process = dictionary().process(facts);
     dictionary().update(process, facts);
-    group.processes[{of, key.value_or(*native)}] = process;
+    group.processes[{of, key ? *key : *native}] = process;
     if (!group.first_process) group.first_process = process;
     return {};
   });
