@@ -404,13 +404,15 @@ class PastaFile final : public Adapter {
       std::memcpy(&record, rest.data(), sizeof record);
       rest = rest.subspan(sizeof record);
       if (rest.size() < trace::padded(record.first_bytes)) return bad_content(chunk);
-      if (record.source >= source_names_.size()) return bad_content(chunk);
+      auto reason = static_cast<Reason>(record.reason);
+      if (record.source >= source_names_.size() || reason == Reason::kNone) {
+        return bad_content(chunk);
+      }
       std::string first(reinterpret_cast<const char*>(rest.data()), record.first_bytes);
       rest = rest.subspan(trace::padded(record.first_bytes));
       if (source_names_.size() > 1 && !several()) {
         first = fmt::format("{}: {}", source_names_[record.source], first);
       }
-      auto reason = static_cast<Reason>(record.reason);
       if (record.reason >= static_cast<std::uint32_t>(Reason::kCount)) {
         first = fmt::format("reason {} of a newer version: {}", record.reason, first);
         reason = Reason::kRecordSkipped;

@@ -390,6 +390,22 @@ TEST(PastaFile, HostileContentUnderRightChecksumsIsNotBelieved) {
   }
 }
 
+TEST(PastaFile, AProblemOfNoReasonIsNone) {
+  const Bytes whole = sample();
+  const struct {
+    std::uint64_t count = 3;
+    std::uint32_t source = 0, reason = 0, first_bytes = 0, reserved = 0;
+  } record;
+  const auto bytes = std::as_bytes(std::span(&record, 1));
+  const Bytes bad =
+      chunk({.type = ChunkType::kProblems, .records = 1}, {bytes.begin(), bytes.end()});
+  KeepingSink sink;
+  // Before the end, where the source is known.
+  ASSERT_TRUE(read(with_inserted(whole, chunks_of(whole).back().begin, bad), sink).has_value());
+  EXPECT_EQ(sink.count(Reason::kNone), 0u);
+  EXPECT_EQ(sink.count(Reason::kRecordSkipped), 1u);
+}
+
 TEST(PastaFile, EventsThatReferToNothingAreDroppedAndCounted) {
   KeepingSink original;
   fill_sample(original);

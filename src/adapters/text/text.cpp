@@ -505,7 +505,7 @@ class TextFile final : public Adapter {
     const auto rows = reasons();
     const auto row = std::find_if(rows.begin(), rows.end(),
                                   [&](const ReasonInfo& r) { return r.id == id.value; });
-    if (tokens.ok() && row == rows.end()) {
+    if (tokens.ok() && (row == rows.end() || row->reason == Reason::kNone)) {
       tokens.fail(id.column, fmt::format("there is no reason `{}`", id.value));
     }
     SourcedProblem told{.source = sources_.size(), .problem = {Reason::kNone, 1, {}}};

@@ -169,6 +169,7 @@ TEST(Text, ErrorsNameThePlaceAndWhatWasExpected) {
       {"frame F in=F \"f\"", "2:9: no frame above this line is called `F`"},
       {"blob B 0g", "2:8: expected pairs of hexadecimal digits"},
       {"problem bad_luck", "2:9: there is no reason `bad_luck`"},
+      {"problem none", "2:9: there is no reason `none`"},
       {"\"kernel\"", "2:1: unexpected `kernel`"},
       {"a=b", "2:1: there is no field `a` here"},
   };
