@@ -382,7 +382,7 @@ class PastaFile final : public Adapter {
   Status runs(const Chunk& chunk) {
     forget_runs();
     const std::uint64_t bytes = std::uint64_t{chunk.header.records} * sizeof(trace::RunRecord);
-    if (!several() || chunk.payload.size() != bytes) return bad_content(chunk);
+    if (!several() || bytes == 0 || chunk.payload.size() != bytes) return bad_content(chunk);
     runs_.resize(chunk.header.records);
     std::memcpy(runs_.data(), chunk.payload.data(), chunk.payload.size());
     for (const trace::RunRecord& run : runs_) {

@@ -599,6 +599,16 @@ TEST(PastaFile, OfSeveralSourcesAnyCutAndAnyDamageIsSaid) {
   }
 }
 
+TEST(PastaFile, RunsOfNoEventsAreDamage) {
+  KeepingSink original;
+  fill_sample(original);
+  const Bytes whole = of_several(original, 3);
+  const Bytes bad = chunk({.type = ChunkType::kRuns, .records = 0}, {});
+  KeepingSink sink;
+  ASSERT_TRUE(read(with_inserted(whole, chunks_of(whole).back().begin, bad), sink).has_value());
+  EXPECT_EQ(sink.count(Reason::kRecordSkipped), 1u);
+}
+
 TEST(PastaFile, CopiesOfATraceAreNoPartsOfIt) {
   const Bytes bytes = sample();
   EXPECT_NE(run_of("t.pasta", bytes), "");
