@@ -163,6 +163,7 @@ class Places::Reader {
     least_advance_ = cursor.take<std::uint8_t>();
     if (version >= 4) cursor.take<std::uint8_t>();
     cursor.take<std::uint8_t>();
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): the format has a signed byte there
     line_base_ = cursor.take<std::int8_t>();
     line_range_ = cursor.take<std::uint8_t>();
     opcode_base_ = cursor.take<std::uint8_t>();

@@ -107,7 +107,7 @@ class SamplesTool : public Tool {
       const std::string kernel = launched ? name_of(dictionary, launched) : function;
       const std::string at = fmt::format("+{:#x}", place.offset);
       Kernel& sum = kernels[kernel];
-      Counts& here = places[{kernel, kernel == function ? at : function + " " + at}];
+      Counts& here = places[{kernel, kernel == function ? at : fmt::format("{} {}", function, at)}];
       if (sum.launches == 0 || sum.last != place.launch) ++sum.launches;
       sum.last = place.launch;
       for (const SampleRow& row : rows) {
