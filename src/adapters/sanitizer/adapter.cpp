@@ -61,6 +61,7 @@ constexpr auto kLook = 2ms;
 constexpr auto kMostWait = 5s;
 constexpr auto kMostEnd = 10s;
 constexpr auto kMarkAgain = 50ms;
+// What is waited for then is a mark in the device's memory, of which nothing here is told.
 constexpr auto kHelpAgain = 100us;
 // Launches whose results a thread takes at a time: what it has begun to take no other can.
 constexpr std::size_t kMostTaken = 8;
