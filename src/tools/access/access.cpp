@@ -12,6 +12,7 @@
 #include "device/access.h"
 #include "tools/access/advice.h"
 #include "tools/common/device_results.h"
+#include "tools/common/ratio.h"
 
 namespace pasta::tools {
 namespace {
@@ -51,16 +52,11 @@ struct Site {
 using ObjectLine = std::pair<const ObjectKey, ObjectSum>;
 using SiteLine = std::pair<const SiteKey, Site>;
 
-double moved_bytes(const AccessCounts& counts) {
-  return static_cast<double>(counts.sectors) * kSectorBytes;
-}
-
 Cell efficiency_cell(const AccessCounts& counts) {
-  if (counts.sectors == 0) return {};
-  return static_cast<double>(counts.used_bytes) / moved_bytes(counts);
+  return ratio_cell(counts.used_bytes, moved_bytes(counts.sectors));
 }
 
-Cell ratio_cell(double value) { return value > 0 ? Cell(value) : Cell(); }
+Cell known_cell(double value) { return value > 0 ? Cell(value) : Cell(); }
 
 class AccessTool : public Tool {
  public:
@@ -82,7 +78,7 @@ class AccessTool : public Tool {
        : number == device::kLocalMemory ? local
                                         : global)
           .push_back(&row);
-      moved += moved_bytes(row.second.counts);
+      moved += moved_bytes(row.second.counts.sectors);
     }
     for (const SiteLine& site : sites_) sites.push_back(&site);
     std::ranges::stable_sort(global, std::ranges::greater(),
@@ -277,13 +273,13 @@ class AccessTool : public Tool {
       table.rows.push_back({key.kernel, key.site, std::string(space_name(key.space)),
                             std::string(access_name(key.access)), count_cell(site.sum.width),
                             site.object, count_cell(counts.warps),
-                            static_cast<double>(counts.lanes) / static_cast<double>(counts.warps),
+                            ratio_cell(counts.lanes, counts.warps),
                             global ? count_cell(counts.sectors) : Cell(),
                             global ? count_cell(counts.needed_sectors) : Cell(),
                             pattern_of(site.sum), global ? count_cell(counts.misaligned) : Cell(),
-                            shared ? ratio_cell(excess_passes(site.sum)) : Cell(),
+                            shared ? known_cell(excess_passes(site.sum)) : Cell(),
                             shared ? count_cell(site.sum.degree) : Cell(),
-                            atomic ? ratio_cell(mean_crowd(site.sum)) : Cell(),
+                            atomic ? known_cell(mean_crowd(site.sum)) : Cell(),
                             atomic ? count_cell(site.sum.crowd) : Cell()});
     }
     return table;
@@ -296,7 +292,8 @@ class AccessTool : public Tool {
     add_contention(report, sites);
     double unknown = 0;
     for (const ObjectLine* row : global) {
-      if (row->first.number == device::kUnknownObject) unknown += moved_bytes(row->second.counts);
+      if (row->first.number == device::kUnknownObject)
+        unknown += moved_bytes(row->second.counts.sectors);
     }
     if (unknown > 0) {
       report.parts.emplace_back(

@@ -11,16 +11,13 @@
 #include "base/units.h"
 #include "device/result.h"
 #include "device/warp.h"
+#include "tools/common/ratio.h"
 
 namespace pasta::tools {
 namespace {
 
 using device::kBanks;
 using device::kWordBytes;
-
-double ratio(std::uint64_t a, std::uint64_t b) {
-  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
-}
 
 // The one stride there is, in bytes.
 std::optional<std::int64_t> stride_of(const SiteSum& site) {

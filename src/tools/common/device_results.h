@@ -12,6 +12,7 @@
 
 #include "correlate/object_names.h"
 #include "device/result.h"
+#include "device/warp.h"
 #include "pasta/dictionary.h"
 #include "pasta/event.h"
 #include "pasta/report.h"
@@ -107,6 +108,9 @@ struct SiteKey {
 // For cells of tables.
 Cell count_cell(std::uint64_t value);
 Cell moved_cell(std::uint64_t sectors);  // bytes
+inline double moved_bytes(std::uint64_t sectors) {
+  return static_cast<double>(sectors) * device::kSectorBytes;
+}
 // The name of a site, or its number; "others" for those that found no room.
 std::string site_label(std::uint64_t site, const std::string& name);
 std::string_view space_name(std::uint64_t space);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "tools/common/ratio.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 
@@ -159,8 +160,7 @@ std::int64_t rounded_mean(std::int64_t sum, std::int64_t number) {
 Cell cell_of(std::optional<std::int64_t> number) { return number ? Cell(*number) : Cell(); }
 
 Cell share_of(std::optional<std::int64_t> part, std::int64_t whole) {
-  if (!part || whole <= 0) return {};
-  return static_cast<double>(*part) / static_cast<double>(whole);
+  return part ? ratio_cell(*part, whole) : Cell();
 }
 
 }  // namespace pasta::tools

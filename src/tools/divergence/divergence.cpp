@@ -11,6 +11,7 @@
 
 #include "device/divergence.h"
 #include "tools/common/device_results.h"
+#include "tools/common/ratio.h"
 
 namespace pasta::tools {
 namespace {
@@ -24,10 +25,6 @@ constexpr double kFewLanes = 0.6;        // of those that exist
 constexpr double kWorthNoting = 0.1;     // of all accesses of warps
 constexpr double kUneven = 2;            // the busiest group over the mean
 constexpr std::uint64_t kFewGroups = 8;  // of so few, one that does more is no pattern
-
-double ratio(std::uint64_t a, std::uint64_t b) {
-  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
-}
 
 struct Kernel {
   std::uint64_t launches = 0;
@@ -117,13 +114,11 @@ class DivergenceTool : public Tool {
     for (const auto* line : order) {
       const auto& [name, kernel] = *line;
       const ActivityCounts& counts = kernel.counts;
-      const bool any = counts.warps > 0;
       const bool even = kernel.uneven > 0;  // known
       table.rows.push_back(
           {name, count_cell(kernel.launches), results_.time_cell(name), count_cell(counts.warps),
-           any ? Cell(ratio(counts.lanes, counts.warps)) : Cell(),
-           any ? Cell(ratio(counts.lanes, counts.existing)) : Cell(),
-           any ? Cell(ratio(counts.partial, counts.warps)) : Cell(),
+           ratio_cell(counts.lanes, counts.warps), ratio_cell(counts.lanes, counts.existing),
+           ratio_cell(counts.partial, counts.warps),
            even ? count_cell(kernel.worst.groups) : Cell(),
            even ? count_cell(kernel.worst.groups - kernel.worst.working) : Cell(),
            even ? count_cell(kernel.worst.median) : Cell(),
@@ -152,10 +147,10 @@ class DivergenceTool : public Tool {
       const auto& [key, counts] = *site;
       table.rows.push_back({key.kernel, key.site, std::string(space_name(key.space)),
                             std::string(access_name(key.access)), count_cell(counts.warps),
-                            ratio(counts.lanes, counts.warps), ratio(counts.lanes, counts.existing),
-                            count_cell(counts.partial), count_cell(counts.quarters[0]),
-                            count_cell(counts.quarters[1]), count_cell(counts.quarters[2]),
-                            count_cell(counts.quarters[3])});
+                            ratio_cell(counts.lanes, counts.warps),
+                            ratio_cell(counts.lanes, counts.existing), count_cell(counts.partial),
+                            count_cell(counts.quarters[0]), count_cell(counts.quarters[1]),
+                            count_cell(counts.quarters[2]), count_cell(counts.quarters[3])});
     }
     return table;
   }

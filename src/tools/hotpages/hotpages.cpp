@@ -14,6 +14,7 @@
 #include "device/hotpages.h"
 #include "device/warp.h"
 #include "tools/common/device_results.h"
+#include "tools/common/ratio.h"
 
 namespace pasta::tools {
 namespace {
@@ -46,8 +47,6 @@ struct Object {
   std::uint64_t bytes = 0, address = 0;
   std::map<std::uint64_t, Block> blocks;  // by address
 };
-
-double moved_bytes(std::uint64_t sectors) { return static_cast<double>(sectors) * kSectorBytes; }
 
 class HotpagesTool : public Tool {
  public:
@@ -157,7 +156,6 @@ class HotpagesTool : public Tool {
     for (const auto& [address, block] : object.blocks) device::add_row(sum, block.counts);
     return sum;
   }
-  static Cell share(double part, double whole) { return whole > 0 ? Cell(part / whole) : Cell(); }
 
   [[nodiscard]] Table objects() const {
     Table table{.id = "objects",
@@ -186,8 +184,8 @@ class HotpagesTool : public Tool {
       table.rows.push_back({object->label, known ? count_cell(object->bytes) : Cell(),
                             known ? count_cell(object->blocks.size()) : Cell(),
                             count_cell(sum.reads), count_cell(sum.writes), count_cell(sum.atomics),
-                            moved_cell(sum.sectors), share(moved_bytes(sum.sectors), moved),
-                            share(moved_bytes(hottest), moved_bytes(sum.sectors))});
+                            moved_cell(sum.sectors), ratio_cell(moved_bytes(sum.sectors), moved),
+                            ratio_cell(hottest, sum.sectors)});
     }
     return table;
   }
@@ -231,7 +229,7 @@ class HotpagesTool : public Tool {
       table.rows.push_back({line.object->label, offset_of(line), count_cell(line.block->launches),
                             count_cell(counts.reads), count_cell(counts.writes),
                             count_cell(counts.atomics), moved_cell(counts.sectors),
-                            share(moved_bytes(counts.sectors), moved)});
+                            ratio_cell(moved_bytes(counts.sectors), moved)});
     }
     return table;
   }

@@ -17,6 +17,7 @@
 #include "tools/common/idle_time.h"
 #include "tools/common/longest.h"
 #include "tools/common/memo.h"
+#include "tools/common/ratio.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 
@@ -35,10 +36,6 @@ constexpr std::size_t kKnownGaps = 4096;
 constexpr double kWorthSaying = 0.15;
 constexpr double kSevere = 0.5;
 constexpr std::int64_t kEnoughWork = 10;
-
-Cell share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? Cell(static_cast<double>(part) / static_cast<double>(whole)) : Cell();
-}
 
 Cell text_or_unknown(std::string text) { return text.empty() ? Cell() : Cell(std::move(text)); }
 
@@ -283,7 +280,7 @@ class Idle : public Tool {
         if (time == 0) continue;
         table.rows.push_back({text_or_unknown(device.label),
                               std::string(idle_cause_info(static_cast<IdleCause>(i)).id), time,
-                              share(time, idle), share(time, device.work->span())});
+                              ratio_cell(time, idle), ratio_cell(time, device.work->span())});
       }
     }
     return table;
@@ -308,7 +305,7 @@ class Idle : public Tool {
       const StringId host = host_.range_in(gap.start_ns, gap.end_ns, device.threads);
       table.rows.push_back(
           {text_or_unknown(device.label), distance_saturated(context.origin_ns(), gap.start_ns),
-           gap.length(), share(gap.length(), sum(device.causes)),
+           gap.length(), ratio_cell(gap.length(), sum(device.causes)),
            std::string(idle_cause_info(cause).id),
            text_or_unknown(std::string(dictionary.text(host))),
            text_or_unknown(demangle(dictionary.text(device.work->ender(gap.end_ns))))});
@@ -353,13 +350,12 @@ class Idle : public Tool {
       const std::int64_t own = queue->busy.length();
       const std::int64_t any = before(queue->last_ns) - before(queue->first_ns);
       table.rows.push_back({text_or_unknown(device.label), label, span, own, any - own, span - any,
-                            share(any - own, span)});
+                            ratio_cell(any - own, span)});
     }
   }
 
   static double idle_part(const DeviceIdle& device) {
-    const std::int64_t span = device.work->span();
-    return span == 0 ? 0 : static_cast<double>(sum(device.causes)) / static_cast<double>(span);
+    return ratio(sum(device.causes), device.work->span());
   }
 
   // One finding for each cause that is the main one somewhere: about the device that idled most,
@@ -388,8 +384,8 @@ class Idle : public Tool {
     const double part = idle_part(device);
     const std::size_t main = largest(device.causes);
     const IdleCauseInfo& cause = idle_cause_info(static_cast<IdleCause>(main));
-    const double main_part = static_cast<double>(device.causes[main]) / static_cast<double>(idle);
-    const double after_wait = static_cast<double>(device.after_wait_ns) / static_cast<double>(idle);
+    const double main_part = ratio(device.causes[main], idle);
+    const double after_wait = ratio(device.after_wait_ns, idle);
     std::string text =
         fmt::format("{} did nothing for {} of {} ({}). For {} of that time, {}.",
                     device.label.empty() ? "the device" : "device " + device.label,
@@ -402,7 +398,7 @@ class Idle : public Tool {
     // One gap that takes so much is a case of its own: a start, a first launch, a pause.
     const Interval gap = device.longest_gap;
     const std::int64_t length = distance_saturated(gap.begin, gap.end);
-    const double gap_part = static_cast<double>(length) / static_cast<double>(idle);
+    const double gap_part = ratio(length, idle);
     if (gap_part >= 0.2) {
       const StringId host = host_.range_in(gap.begin, gap.end, device.threads);
       text += fmt::format(" One gap alone took {} ({}{}).", base::format_duration(length),

@@ -11,6 +11,7 @@
 #include "tools/common/demangle.h"
 #include "tools/common/kernel_class.h"
 #include "tools/common/memo.h"
+#include "tools/common/ratio.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/common/user_frame.h"
@@ -110,7 +111,7 @@ class Kernels : public Tool {
       Finding left_out = info("rows-left-out", fmt::format("top={} leaves out {} of {} rows", top_,
                                                            groups_.size() - kept, groups_.size()));
       if (total > 0) {
-        left_out.share = share(total - kept_ns, total);
+        left_out.share = ratio(total - kept_ns, total);
         left_out.of = "kernel time";
       }
       report.parts.emplace_back(std::move(left_out));
@@ -119,10 +120,6 @@ class Kernels : public Tool {
   }
 
  private:
-  static double share(std::int64_t part, std::int64_t whole) {
-    return static_cast<double>(part) / static_cast<double>(whole);
-  }
-
   static std::vector<Cell> row_of(Group& group, std::int64_t total) {
     stats::Quantiles& times = group.times;
     const auto timed = static_cast<std::int64_t>(times.count());
@@ -135,8 +132,7 @@ class Kernels : public Tool {
     } else {
       const std::int64_t rest = times.sum() % timed;
       row.emplace_back(times.sum());
-      row.emplace_back();
-      if (total > 0) row.back() = share(times.sum(), total);
+      row.push_back(ratio_cell(times.sum(), total));
       row.emplace_back(times.sum() / timed + (rest >= timed - rest ? 1 : 0));
       row.emplace_back(times.quantile(0.5));
       row.emplace_back(times.quantile(0.95));

@@ -11,6 +11,7 @@
 #include "stats/quantiles.h"
 #include "tools/common/api_role.h"
 #include "tools/common/memo.h"
+#include "tools/common/ratio.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/launches/delays.h"
@@ -29,10 +30,6 @@ constexpr OptionInfo kOptions[] = {
      {}},
 };
 constexpr std::size_t kMaxPoints = 2000;
-
-Cell share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? Cell(static_cast<double>(part) / static_cast<double>(whole)) : Cell();
-}
 
 Cell text_or_unknown(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
 
@@ -343,11 +340,12 @@ class Launches : public Tool {
     for (const std::size_t i : devices) {
       const Device& device = devices_[i];
       const bool any = device.compared > 0;
-      table.rows.push_back(
-          {text_or_unknown(labels[i]), device.kernels, device.compared,
-           any ? Cell(device.shorter) : Cell(), share(device.shorter, device.compared),
-           any ? Cell(device.shorter_ns) : Cell(), share(device.shorter_ns, device.compared_ns),
-           any ? Cell(device.shorter_launch_ns) : Cell(), device.in_graphs});
+      table.rows.push_back({text_or_unknown(labels[i]), device.kernels, device.compared,
+                            any ? Cell(device.shorter) : Cell(),
+                            ratio_cell(device.shorter, device.compared),
+                            any ? Cell(device.shorter_ns) : Cell(),
+                            ratio_cell(device.shorter_ns, device.compared_ns),
+                            any ? Cell(device.shorter_launch_ns) : Cell(), device.in_graphs});
     }
     return table;
   }
@@ -378,7 +376,7 @@ class Launches : public Tool {
       table.rows.push_back({text_or_unknown(row.device), row.queue_name,
                             static_cast<std::int64_t>(length.count()), shape.max, shape.mean,
                             shape.mean_in_time, shape.span_ns, shape.empty_ns,
-                            share(shape.empty_ns, shape.span_ns)});
+                            ratio_cell(shape.empty_ns, shape.span_ns)});
       if (all.size() == series_ || length.count() < fewest) {
         ++left_out;
         continue;

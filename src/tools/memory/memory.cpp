@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "tools/common/memo.h"
+#include "tools/common/ratio.h"
 #include "tools/common/rows.h"
 #include "tools/common/saturate.h"
 #include "tools/memory/curve.h"
@@ -50,9 +51,6 @@ void by_size(std::vector<Share>& rows) {
 
 Cell known(bool is_known, std::int64_t value) { return is_known ? Cell(value) : Cell(); }
 Cell known(const std::optional<std::int64_t>& value) { return value ? Cell(*value) : Cell(); }
-double share(std::int64_t part, std::int64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
 std::string bytes_text(std::int64_t bytes) {
   return base::format_bytes(static_cast<std::uint64_t>(bytes));
 }
@@ -114,7 +112,7 @@ class Memory : public Tool {
       for (const Share& row : at_peak) whole = add_saturated(whole, row.bytes);
       for (const Share& row : at_peak) {
         peak.rows.push_back({label, std::string(row.owner), row.bytes, known(row.allocations),
-                             share(row.bytes, whole)});
+                             ratio_cell(row.bytes, whole)});
       }
       for (const Share& row : live_at_end(*place)) {
         still_live.rows.push_back(
@@ -252,7 +250,7 @@ class Memory : public Tool {
             known(place.total.highest),
             known(place.reserved.highest),
             known(place.reserved_unused()),
-            any ? Cell(share(place.events() - place.addressless, place.events())) : Cell(),
+            ratio_cell(place.events() - place.addressless, place.events()),
             known(place.live_known(), place.reused),
             known(place.live_known(), place.unmatched)};
   }
@@ -398,7 +396,7 @@ class Memory : public Tool {
       if (top != rows.end()) {
         finding.text += fmt::format(
             "; the most{}, {} ({}), was allocated {}", unseen != rows.end() ? " of the rest" : "",
-            bytes_text(top->bytes), base::format_share(share(top->bytes, whole)),
+            bytes_text(top->bytes), base::format_share(ratio(top->bytes, whole)),
             top->owner == kNoOperator ? "outside operators" : fmt::format("in {}", top->owner));
         finding.evidence.emplace_back("operator", std::string(top->owner));
         finding.evidence.emplace_back("bytes", top->bytes, Unit::kBytes);
@@ -433,7 +431,7 @@ class Memory : public Tool {
     return {.id = "reserved-unused",
             .level = Finding::Level::kWarning,
             .text = std::move(text),
-            .share = share(unused, *place->reserved_at_total),
+            .share = ratio(unused, *place->reserved_at_total),
             .of = "reserved memory",
             .evidence = {{"device", label},
                          {"reserved", *place->reserved_at_total, Unit::kBytes},

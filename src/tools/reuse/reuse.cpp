@@ -19,6 +19,7 @@
 #include "device/warp.h"
 #include "stats/interval_set.h"
 #include "tools/common/device_results.h"
+#include "tools/common/ratio.h"
 #include "tools/common/saturate.h"
 
 namespace pasta::tools {
@@ -65,8 +66,6 @@ std::size_t pieces(const Sets& sets) {
   for (const auto& [key, set] : sets) sum += set.pieces();
   return sum;
 }
-
-double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 struct Launch {
   std::string kernel;
@@ -314,15 +313,13 @@ class ReuseTool : public Tool {
   }
 
   // Sectors that groups accessed for each different one of theirs.
-  static double repeats(const FingerprintRow& row) {
-    return ratio(static_cast<double>(row.sectors), static_cast<double>(row.distinct));
-  }
+  static double repeats(const FingerprintRow& row) { return ratio(row.sectors, row.distinct); }
   static std::string behaviour(const Kernel& kernel) {
     if (kernel.fingerprint.distinct == 0) return "unknown";
     if (repeats(kernel.fingerprint) >= kStreaming) return "reuse in groups";
-    const double moved = static_cast<double>(kernel.of_objects) * kSectorBytes;
-    return ratio(moved, static_cast<double>(kernel.touched)) >= kStreaming ? "reuse across groups"
-                                                                           : "streaming";
+    return ratio(moved_bytes(kernel.of_objects), kernel.touched) >= kStreaming
+               ? "reuse across groups"
+               : "streaming";
   }
 
   [[nodiscard]] Table kernels() const {
@@ -345,16 +342,13 @@ class ReuseTool : public Tool {
                              [](const auto* line) { return line->second.most_touched; });
     for (const auto* line : order) {
       const auto& [name, kernel] = *line;
-      const double moved = static_cast<double>(kernel.of_objects) * kSectorBytes;
       const bool told = kernel.fingerprint.distinct > 0;
-      table.rows.push_back(
-          {name, count_cell(kernel.launches), results_.time_cell(name),
-           count_cell(kernel.most_touched), count_cell(kernel.asked), moved_cell(kernel.sectors),
-           kernel.touched > 0 ? Cell(ratio(moved, static_cast<double>(kernel.touched))) : Cell(),
-           told ? Cell(repeats(kernel.fingerprint)) : Cell(), behaviour(kernel),
-           kernel.runs > 0
-               ? Cell(ratio(static_cast<double>(kernel.before), static_cast<double>(kernel.runs)))
-               : Cell()});
+      table.rows.push_back({name, count_cell(kernel.launches), results_.time_cell(name),
+                            count_cell(kernel.most_touched), count_cell(kernel.asked),
+                            moved_cell(kernel.sectors),
+                            ratio_cell(moved_bytes(kernel.of_objects), kernel.touched),
+                            told ? Cell(repeats(kernel.fingerprint)) : Cell(), behaviour(kernel),
+                            ratio_cell(kernel.before, kernel.runs)});
     }
     return table;
   }
@@ -414,7 +408,7 @@ class ReuseTool : public Tool {
                   .level = Finding::Level::kInfo,
                   .text = "some groups touch more than their fingerprint tells apart: they may "
                           "repeat less than is shown",
-                  .share = ratio(static_cast<double>(full), static_cast<double>(groups)),
+                  .share = ratio(full, groups),
                   .of = "groups with a fingerprint",
                   .evidence = {{"groups", count_cell(full), Unit::kCount}},
                   .advice = {}});

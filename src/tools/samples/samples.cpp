@@ -17,6 +17,7 @@
 #include "pasta/dictionary.h"
 #include "tools/common/demangle.h"
 #include "tools/common/device_results.h"
+#include "tools/common/ratio.h"
 
 namespace pasta::tools {
 namespace {
@@ -36,10 +37,7 @@ struct Counts {
     stalls[row.stall] += row.samples;
   }
   // Unknown where the samples do not say what the wave did.
-  [[nodiscard]] Cell share(std::uint64_t of) const {
-    const std::uint64_t told = issued + stalled;
-    return told == 0 ? Cell() : Cell(static_cast<double>(of) / static_cast<double>(told));
-  }
+  [[nodiscard]] Cell share(std::uint64_t of) const { return ratio_cell(of, issued + stalled); }
   // Why most that were stalled were.
   [[nodiscard]] Cell stall() const {
     const auto most = std::ranges::max_element(stalls, std::ranges::less(),
@@ -186,7 +184,7 @@ class SamplesTool : public Tool {
          by_samples(kernels, [](const auto* one) { return one->second.counts.samples; })) {
       const Counts& counts = line->second.counts;
       table.rows.push_back({line->first, count_cell(line->second.launches),
-                            count_cell(counts.samples), share_of(counts, all),
+                            count_cell(counts.samples), ratio_cell(counts.samples, all),
                             counts.share(counts.issued), counts.share(counts.stalled),
                             counts.stall()});
     }
@@ -209,14 +207,10 @@ class SamplesTool : public Tool {
          by_samples(places, [](const auto* one) { return one->second.samples; })) {
       const auto& [where, counts] = *line;
       table.rows.push_back({where.first, where.second, count_cell(counts.samples),
-                            share_of(counts, all), counts.share(counts.issued),
+                            ratio_cell(counts.samples, all), counts.share(counts.issued),
                             counts.share(counts.stalled), counts.stall()});
     }
     return table;
-  }
-
-  static Cell share_of(const Counts& counts, std::uint64_t all) {
-    return all == 0 ? Cell() : Cell(static_cast<double>(counts.samples) / static_cast<double>(all));
   }
 
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, StringId>> kernels_;
