@@ -125,8 +125,7 @@ Cell DeviceResults::rate_cell(const std::string& kernel, std::uint64_t launches,
   if (known == times_.end() || known->second.launches != launches || known->second.ns == 0) {
     return {};
   }
-  const double rate = moved_bytes(sectors) * kSecond /
-                      static_cast<double>(known->second.ns);
+  const double rate = moved_bytes(sectors) * kSecond / static_cast<double>(known->second.ns);
   return static_cast<std::int64_t>(std::min(rate, kMost));
 }
 
