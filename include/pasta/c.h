@@ -55,7 +55,7 @@ enum pasta_kind {
   PASTA_KIND_FREE = 7,    /* memory stopped being usable */
   PASTA_KIND_FAULT = 8,   /* page fault of unified memory */
   PASTA_KIND_COUNTER = 9, /* sampled value */
-  PASTA_KIND_DEVICE = 10, /* what a patch computed on the device during one launch */
+  PASTA_KIND_DEVICE = 10, /* found out about one launch on the device: by a patch, by samples */
   PASTA_KIND_GAP = 11     /* records were lost here */
 };
 /* A set of kinds, as in pasta_plugin_tool.needs. */

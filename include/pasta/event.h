@@ -22,7 +22,7 @@ enum class Kind : std::uint8_t {
   kFree,     // memory stopped being usable
   kFault,    // page fault of unified memory
   kCounter,  // sampled value
-  kDevice,   // what a patch computed on the device during one launch (see BlobId)
+  kDevice,   // found out about one launch on the device: by a patch, by samples (see BlobId)
   kGap,      // records were lost here
 };
 inline constexpr unsigned kKindCount = 12;

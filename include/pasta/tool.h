@@ -112,6 +112,7 @@ struct ToolEntry {
   JoinFunction join = nullptr;  // none: reports of ranks do not join
   KindSet also = {};            // it gets these too, where the trace has some
   std::string_view patch = {};  // what runs beside kernels for it while a program is watched
+  bool samples = false;         // it reads samples of program counters, which watching then takes
 };
 std::span<const ToolEntry> builtin_tools();
 

@@ -231,6 +231,10 @@ std::string Analysis::without_patches() const {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
+bool Analysis::wants_samples() const {
+  return std::ranges::any_of(tools_, [](const Chosen& chosen) { return chosen.entry->samples; });
+}
+
 void Analysis::keep_telling(Document& document) const {
   bool devices = false, hosts = false;
   for (const auto& [kind, count] : document.trace.events) {

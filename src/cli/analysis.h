@@ -31,6 +31,8 @@ class Analysis {
   [[nodiscard]] std::string patches() const;
   // Of the tools that were asked for, those that need what no patch tells: "kernels and idle".
   [[nodiscard]] std::string without_patches() const;
+  // Whether one of them reads samples of program counters.
+  [[nodiscard]] bool wants_samples() const;
   // Takes the reports of usual tools away that have nothing to say of this trace.
   void keep_telling(Document& document) const;
 

@@ -311,13 +311,15 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   return plan;
 }
 
-Result<int> run(const Settings& settings) {
+Result<int> run(const Settings& given) {
+  Settings settings = given;
   if (settings.operands.empty()) {
     return fail(ErrorCode::kUsage,
                 "run: which program? such as: pastaprof run -- python3 train.py");
   }
   auto analysis = Analysis::make(settings);
   if (!analysis) return tl::unexpected(std::move(analysis).error());
+  if (analysis->wants_samples() && settings.pc_sampling.empty()) settings.pc_sampling = "auto";
   Settings of_report = settings;
   auto report = expand("report", settings.report);
   if (!report) return tl::unexpected(std::move(report).error());

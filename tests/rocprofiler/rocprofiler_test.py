@@ -191,7 +191,7 @@ class Records(Watched):
 
 
 CODE = "object 3 65536\nat 3 69632\n" + GEMM + "at 3 73728\nsymbol 8 0 8 0 helper\n"
-SAMPLING = ("--pc-sampling", "auto", "--tool", "samples", "--report", "r.json", "--format", "json")
+SAMPLING = ("--tool", "samples", "--report", "r.json", "--format", "json")
 
 
 class ProgramCounters(Watched):
@@ -219,7 +219,7 @@ class ProgramCounters(Watched):
         self.assertEqual(self.problems(self.lines), {"launch_not_seen": 2})  # the script makes no calls
 
     def test_a_host_trap_does_not_say_what_waves_did(self):
-        self.sampled(CODE + KERNEL.format(1) + "trap 5 1 3 4100\n", ("--pc-sampling", "host-trap:50") + SAMPLING[2:])
+        self.sampled(CODE + KERNEL.format(1) + "trap 5 1 3 4100\n", ("--pc-sampling", "host-trap:50") + SAMPLING)
         self.assertEqual(self.table("places"), [("gemm(float*, int)", "+0x4", 5, 1.0, None, None, None)])
         self.assertTrue([line for line in self.lines if 'rocm_pc_sampling_101" "host-trap, every 50 us' in line])
 
@@ -259,7 +259,8 @@ class ProgramCounters(Watched):
                 (("--pc-sampling", "auto", "--counters", "SQ_WAVES"), "not do both at once", "10000"),
                 (("--pc-sampling", "auto", "--adapter", "nvtx"), "give --adapter rocprofiler as well", "10000"),
                 (("--pc-sampling", "auto"), "rocprofiler-sdk of ROCm 7 or later", "600"),
-                (("--tool", "samples"), "samples", "10000")):
+                (("--tool", "samples"), "rocprofiler-sdk of ROCm 7 or later", "600"),
+                (("--tool", "samples", "--counters", "SQ_WAVES"), "not do both at once", "10000")):
             result = subprocess.run([PASTAPROF, "run", *options, "--", "true"], cwd=self.folder, text=True,
                                     capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": ROCM,
                                                               "FAKE_ROCM_VERSION": version})

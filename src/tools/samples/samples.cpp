@@ -230,6 +230,7 @@ constinit const ToolEntry kSamples = {
     .needs = Kind::kDevice,
     .options = {},
     .make = make,
-    .also = Kind::kKernel};
+    .also = Kind::kKernel,
+    .samples = true};
 
 }  // namespace pasta::tools
