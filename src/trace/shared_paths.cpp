@@ -8,8 +8,7 @@
 namespace pasta::trace {
 namespace {
 
-constexpr std::uint32_t kNodes = 1u << 16;
-constexpr std::uint32_t kPlaces = kNodes * 2;  // of the hash table: at most half full
+constexpr std::uint32_t kPlaces = kPaths * 2;  // of the hash table: at most half full
 constexpr std::size_t kTextBytes = std::size_t{8} << 20;
 constexpr std::uint32_t kForwards = 1u << 18;
 
@@ -29,7 +28,7 @@ struct Forward {
 
 struct Tables {
   std::atomic<std::uint32_t> places[kPlaces];  // nodes by hash; 0 = free
-  Node nodes[kNodes];
+  Node nodes[kPaths];
   Forward forwards[kForwards];
   char text[kTextBytes];
 };
@@ -81,10 +80,10 @@ SharedPath shared_path(SharedPath parent, std::string_view name, std::uint64_t k
     std::uint32_t known = place.load(std::memory_order_acquire);
     if (known == 0) {
       if (made == 0) {
-        if (g_nodes.load(std::memory_order_relaxed) >= kNodes) return kNoPath;
+        if (g_nodes.load(std::memory_order_relaxed) >= kPaths) return kNoPath;
         made = g_nodes.fetch_add(1, std::memory_order_relaxed);
         const std::size_t at = g_text.fetch_add(name.size(), std::memory_order_relaxed);
-        if (made >= kNodes || at > kTextBytes || name.size() > kTextBytes - at) return kNoPath;
+        if (made >= kPaths || at > kTextBytes || name.size() > kTextBytes - at) return kNoPath;
         if (!name.empty()) std::memcpy(all->text + at, name.data(), name.size());
         all->nodes[made] = {key, all->text + at, static_cast<std::uint32_t>(name.size()), parent,
                             domain};

@@ -10,8 +10,10 @@
 
 namespace pasta::trace {
 
-// A path; 0 is one of which nothing is known. There is room for 65536 of them and 8 MiB of names.
+// A path, below kPaths; 0 is one of which nothing is known. There is room for so many and 8 MiB of
+// names.
 using SharedPath = std::uint32_t;
+inline constexpr std::uint32_t kPaths = 1u << 16;
 inline constexpr SharedPath kNoPath = 0;
 inline constexpr SharedPath kOutside = 1;  // in no range
 

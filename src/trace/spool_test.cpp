@@ -41,6 +41,7 @@ struct Contents {
   std::uint64_t lost = 0;            // by gaps and by counts
   std::uint64_t unmatched = 0;
   std::uint64_t texts_cut = 0;
+  std::uint64_t frames = 0;  // as often as they are defined
   std::size_t lanes = 0;
   std::size_t processes = 0;
   std::vector<std::string> open;
@@ -61,6 +62,8 @@ void read_lane(SpoolFolder& folder, SpoolLane& lane, Contents& contents) {
       ASSERT_LE(i + 1 + (text.bytes + 63) / 64, cells.size());
       strings[text.id].assign(reinterpret_cast<const char*>(&cells[i + 1]), text.bytes);
       i += (text.bytes + 63) / 64;
+    } else if (kind == CellKind::kFrame) {
+      ++contents.frames;
     } else if (static_cast<unsigned>(cells[i].kind) < kKindCount) {
       contents.events.push_back(cells[i]);
       if (cells[i].kind == Kind::kGap) {
@@ -133,6 +136,21 @@ TEST(Spool, NamesAreTheirOwnHoweverManyThereAre) {
   const Contents contents = contents_of(folder.path());
   EXPECT_EQ(contents.names.size(), 3000U);
   for (const auto& [name, count] : contents.names) EXPECT_EQ(count, 3) << name;
+}
+
+// A training step runs thousands of operators, each in a place of its own.
+TEST(Spool, PathsAreDefinedOnceHoweverManyThereAre) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    for (int step = 0; step < 3; ++step) {
+      for (int module = 0; module < 100; ++module) {
+        const std::uint64_t outer = open("module " + std::to_string(module));
+        for (int i = 0; i < 100; ++i) close(open("operator " + std::to_string(i)));
+        close(outer);
+      }
+    }
+  }));
+  EXPECT_EQ(contents_of(folder.path()).frames, 100U + 100U * 100U);
 }
 
 TEST(Spool, LongTextsAreCutAndCounted) {

@@ -21,6 +21,7 @@
 #include "event/path_nodes.h"
 #include "trace/append_text.h"
 #include "trace/barrier.h"
+#include "trace/known.h"
 #include "trace/shared_paths.h"
 #include "trace/tick_clock.h"
 
@@ -30,11 +31,10 @@ namespace {
 using namespace spool;
 
 constexpr std::size_t kMapping = kLanePageBytes + kWindowBytes;
-// What has been defined is looked up among the few of its set. Two names that are in use all the
-// time and share a set would otherwise be defined with each event.
-constexpr std::uint32_t kWays = 4;
-constexpr std::uint32_t kManySlots = 4096;  // operators with their shapes are hundreds
-constexpr std::uint32_t kFewSlots = 512;
+// How much of what a file has defined its thread knows again.
+constexpr std::uint32_t kKnownFrames = 1u << 15;
+constexpr std::uint32_t kKnownStrings = 1u << 14;
+constexpr std::uint32_t kKnownOthers = 1u << 12;
 // How often what found no room is tried again: on a full disk each try takes long.
 constexpr std::uint32_t kBetweenTries = 1024;
 // A thread is asked for its number again when its stack is not where it was, by so much.
@@ -98,28 +98,22 @@ Hash hash(const void* data, std::size_t size) {
   return sum;
 }
 
-struct Slot {
-  Hash key;
-  std::uint32_t id;  // 0 = empty
+std::uint64_t key_hash(const Hash& key) { return key.a; }
+
+struct FrameKey {
+  std::uint32_t parent, name;
+  ScopeDomain domain;
+  bool operator==(const FrameKey&) const = default;
 };
+std::uint64_t key_hash(const FrameKey& key) {
+  return fold(std::uint64_t{key.parent} << 32 | key.name,
+              0x9fb21c651e98df25u + static_cast<std::uint64_t>(key.domain));
+}
 
-// What the file has defined, by key. May forget: then it is defined anew.
-template <std::uint32_t kSlots>
-class Known {
- public:
-  [[nodiscard]] std::uint32_t find(const Hash& key) const {
-    const Slot* set = slots_ + set_of(key);
-    for (std::uint32_t i = 0; i < kWays; ++i) {
-      if (set[i].key == key && set[i].id != 0) return set[i].id;
-    }
-    return 0;
-  }
-  void add(const Hash& key, std::uint32_t id) { slots_[set_of(key) + id % kWays] = {key, id}; }
-  void clear() { std::memset(static_cast<void*>(slots_), 0, sizeof slots_); }
-
- private:
-  static std::size_t set_of(const Hash& key) { return key.a % (kSlots / kWays) * kWays; }
-  Slot slots_[kSlots];
+struct KnownFrame {
+  std::uint32_t id;
+  SharedPath path;     // of the process; kNoPath: not asked for yet
+  std::uint32_t next;  // index of the one that was asked for after it the last time
 };
 
 // Texts that were asked for not long ago, found by where they lie and how long they are. What lies
@@ -195,13 +189,6 @@ struct OpenAutograd {
   SharedPath path;  // that it opens; kNoPath: not asked for yet, or unknown
 };
 
-// The path of the process that a frame of this file is.
-struct KnownPath {
-  std::uint32_t frame;
-  SharedPath path;
-};
-constexpr std::uint32_t kKnownPaths = 1024;
-
 // A range of the process. Of the ones that are free each names the next.
 struct Started {
   std::atomic<std::uint64_t> range = 0;  // as start() gave it; 0 = free
@@ -267,15 +254,18 @@ struct SpoolThread {
   std::atomic<bool> entered;  // file and lane are being made
 
   Recent recent_strings;
-  Known<kManySlots> known_strings, known_frames;
-  Known<kFewSlots> known_others;  // lanes, devices, attributes
+  Known<Hash, std::uint32_t, kKnownStrings> known_strings;
+  Known<Hash, std::uint32_t, kKnownOthers> known_others;  // lanes, devices, attributes
+  Known<FrameKey, KnownFrame, kKnownFrames> known_frames;
+  std::uint32_t last_frame;           // index of the one that was asked for last
+  std::uint32_t path_frames[kPaths];  // by path of the process; 0 = none
+  std::uint32_t path_frame_count;     // that may not be 0
   OpenRange open[kMaxOpen];
   std::uint32_t next_retired;
   Retired retired[kRetired];        // where only the newest part is kept
   OpenAutograd autograd[kMaxOpen];  // of each
-  KnownPath known_paths[kKnownPaths];
-  char open_names[kMaxOpen][64];  // for the child after a fork, whose file has other numbers
-  char path[PATH_MAX];            // here, because stacks may be small
+  char open_names[kMaxOpen][64];    // for the child after a fork, whose file has other numbers
+  char path[PATH_MAX];              // here, because stacks may be small
 };
 
 namespace {
@@ -598,7 +588,8 @@ bool make_file(SpoolThread& thread) {
   thread.recent_strings.clear();
   thread.known_strings.clear();
   thread.known_frames.clear();
-  for (KnownPath& known : thread.known_paths) known = {};
+  std::memset(thread.path_frames, 0, thread.path_frame_count * sizeof thread.path_frames[0]);
+  thread.path_frame_count = 0;
   thread.known_others.clear();
   set_up_window(thread);
   return true;
@@ -721,9 +712,9 @@ std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
   }
   if (const std::uint32_t known = thread.recent_strings.find(text); known != 0) return known;
   const Hash key = hash(text.data(), text.size());
-  if (const std::uint32_t known = thread.known_strings.find(key); known != 0) {
-    thread.recent_strings.add(text, known);
-    return known;
+  if (const auto* known = thread.known_strings.find(key); known != nullptr) {
+    thread.recent_strings.add(text, known->value);
+    return known->value;
   }
   const auto bytes = static_cast<std::uint32_t>(text.size());
   const std::size_t cells = cells_of(bytes);
@@ -740,35 +731,42 @@ std::uint32_t intern_text(SpoolThread& thread, std::string_view text) {
   return cell.id;
 }
 
-template <class Cell, class KnownCells>
-std::uint32_t define(SpoolThread& thread, KnownCells& known, const Hash& key, Cell& cell,
-                     std::uint32_t& count) {
-  cell.id = count + 1;
-  if (!add_cell(thread, cell)) return 0;
-  known.add(key, ++count);
-  return count;
-}
-
 // The number that an equal cell has got before, or a new one. `cell` has no number yet.
 template <class Cell>
 std::uint32_t intern_cell(SpoolThread& thread, Cell& cell, std::uint32_t& count) {
   const Hash key = hash(&cell, sizeof cell);
-  const std::uint32_t known = thread.known_others.find(key);
-  return known != 0 ? known : define(thread, thread.known_others, key, cell, count);
+  if (const auto* known = thread.known_others.find(key); known != nullptr) return known->value;
+  cell.id = count + 1;
+  if (!add_cell(thread, cell)) return 0;
+  thread.known_others.add(key, ++count);
+  return count;
 }
 
 std::uint32_t intern_frame(SpoolThread& thread, std::uint32_t parent, std::uint32_t name,
                            ScopeDomain domain) {
   if (name == 0) return parent;
-  const std::uint64_t both = std::uint64_t{parent} << 32 | name;
-  const Hash key{mix(both), both ^ static_cast<std::uint64_t>(domain) << 60};
-  if (const std::uint32_t known = thread.known_frames.find(key); known != 0) return known;
-  FrameCell cell{};
-  cell.kind = CellKind::kFrame;
-  cell.parent = parent;
-  cell.name = name;
-  cell.domain = static_cast<std::uint32_t>(domain);
-  return define(thread, thread.known_frames, key, cell, thread.frames);
+  const FrameKey key{parent, name, domain};
+  // Programs do the same again and again: after this frame it was that one.
+  auto& frames = thread.known_frames;
+  auto* last = frames.at(thread.last_frame);
+  auto* known = last != nullptr ? frames.at(last->value.next) : nullptr;
+  if (known == nullptr || known->key != key) {
+    known = frames.find(key);
+    if (known == nullptr) {
+      FrameCell cell{};
+      cell.kind = CellKind::kFrame;
+      cell.parent = parent;
+      cell.name = name;
+      cell.domain = static_cast<std::uint32_t>(domain);
+      cell.id = thread.frames + 1;
+      if (!add_cell(thread, cell)) return 0;
+      known = frames.add(key, {++thread.frames, kNoPath, 0});
+      last = frames.at(thread.last_frame);
+    }
+    if (last != nullptr) last->value.next = frames.index_of(known);
+  }
+  thread.last_frame = frames.index_of(known);
+  return known->value.id;
 }
 
 // What is to be kept of what the program has said where the user wants no data of the program: of
@@ -808,11 +806,14 @@ inline const Said& keepable(const Said& told, std::optional<Discreet>& memory) {
 SharedPath opened_path(SpoolThread& thread, std::uint32_t frame, SharedPath around,
                        std::string_view name, ScopeDomain domain) {
   if (!event::is_path_node(domain, name)) return around;
-  KnownPath& known = thread.known_paths[frame % kKnownPaths];
-  if (known.frame == frame) return known.path;
-  const SharedPath path = shared_path(around, name, hash(name.data(), name.size()).a, domain);
-  if (path != kNoPath) known = {frame, path};
-  return path;
+  // All frames of the file are numbered in the order in which they were added here.
+  auto& frames = thread.known_frames;
+  auto* known = frames.at(frame - 1 - (thread.frames - frames.count()));
+  if (known == nullptr) return shared_path(around, name, hash(name.data(), name.size()).a, domain);
+  if (known->value.path == kNoPath) {
+    known->value.path = shared_path(around, name, hash(name.data(), name.size()).a, domain);
+  }
+  return known->value.path;
 }
 
 // Of the innermost range that is open. It is found out where it is asked for, except of those that
@@ -839,9 +840,8 @@ std::uint32_t frame_of(SpoolThread& thread, SharedPath path) {
   SharedPath missing[kMaxOpen * 2];
   std::uint32_t count = 0;
   std::uint32_t frame = 0;
-  const auto key_of = [](SharedPath of) { return Hash{mix(of ^ std::uint64_t{1} << 40), of}; };
   for (; path > kOutside; path = shared_node(path).parent) {
-    frame = thread.known_frames.find(key_of(path));
+    frame = thread.path_frames[path];
     if (frame != 0) break;
     if (count == kMaxOpen * 2) return 0;
     missing[count++] = path;
@@ -852,7 +852,8 @@ std::uint32_t frame_of(SpoolThread& thread, SharedPath path) {
     const std::uint32_t name = intern_text(thread, node.name);
     frame = name == 0 ? 0 : intern_frame(thread, frame, name, node.domain);
     if (frame == 0) return 0;
-    thread.known_frames.add(key_of(next), frame);
+    thread.path_frames[next] = frame;
+    if (next >= thread.path_frame_count) thread.path_frame_count = next + 1;
   }
   return frame;
 }
@@ -1128,7 +1129,7 @@ SpoolThread* make_thread() {
     }
   }
   void* memory = mmap(nullptr, sizeof(SpoolThread), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* thread = new (memory) SpoolThread;
   thread->taken.store(true, std::memory_order_relaxed);
@@ -1604,7 +1605,8 @@ Hash hash_of(std::uint64_t key) { return {mix(key), key ^ 0x5bd1e9955bd1e995u}; 
 }  // namespace
 
 StringId SpoolPush::known(std::uint64_t key) const noexcept {
-  return {thread_->known_strings.find(hash_of(key))};
+  const auto* known = thread_->known_strings.find(hash_of(key));
+  return {known != nullptr ? known->value : 0};
 }
 void SpoolPush::know(std::uint64_t key, StringId string) noexcept {
   if (string.value != 0) thread_->known_strings.add(hash_of(key), string.value);

@@ -25,7 +25,8 @@
 // The most that a push can do. Nearly always: write to memory that is mapped, a text's bytes once
 // more where it is new, and no call of the system (where times are told by ticks, see tick_clock.h,
 // one of the vDSO every millisecond). Else one of these, with signals blocked meanwhile:
-//   the first of a thread     makes its file: about 20 calls, 20 us; 1 MiB of memory at most
+//   the first of a thread     makes its file: about 20 calls, 20 us; 3 MiB of memory at most,
+//                             as far as it is used
 //   a window that is full     is written to the file, 112 KiB in one write: about 40 us, as long as
 //   (1792 cells)              the disk takes at worst; that it is slow is the only thing that a
 //                             push ever waits for
