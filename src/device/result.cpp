@@ -162,6 +162,20 @@ std::optional<std::uint64_t> iteration_of(const PatchResult& result) {
   return std::nullopt;
 }
 
+void say_stream(PatchResult& result, const StreamRow& row) {
+  ResultTable table{.id = TableId::kStream};
+  append_row(table, row);
+  result.tables.insert(result.tables.begin(), std::move(table));
+}
+
+std::optional<StreamRow> stream_of(const PatchResult& result) {
+  for (const ResultTable& table : result.tables) {
+    if (table.id != TableId::kStream) continue;
+    for (const StreamRow& row : rows_of<StreamRow>(table)) return row;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> write_result(const PatchResult& result, std::size_t most_bytes) {
   Parts parts(result, most_bytes);
   for (const ResultTable& table : result.tables) parts.add(table);

@@ -31,6 +31,7 @@ enum class TableId : std::uint32_t {
   kBalance = 9,       // BalanceRow
   kSkipped = 11,      // SkippedRow
   kIteration = 12,    // IterationRow: when it was launched
+  kStream = 13,       // StreamRow: where
   kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
   kMapped = 17,       // MappedRow: objects that it was given tensor maps of
   kSamples = 18,      // SampleRow, in samples.h
@@ -74,6 +75,12 @@ struct SkippedRow {
 // n-th, "step#n-1", n. Results of one launch may have it, or not.
 struct IterationRow {
   std::uint64_t begun = 0;
+};
+
+// Which stream of its process it was launched on, numbered as they were first launched on, and its
+// place among the launches there. Both from 1.
+struct StreamRow {
+  std::uint64_t stream = 0, launch = 0;
 };
 
 struct ObjectRow {
@@ -147,6 +154,9 @@ PatchResult result_of(const Launch& launch, std::vector<ResultTable> tables);
 void say_iteration(PatchResult& result, std::uint64_t begun);
 // None where it is not said.
 std::optional<std::uint64_t> iteration_of(const PatchResult& result);
+// The same of a StreamRow.
+void say_stream(PatchResult& result, const StreamRow& row);
+std::optional<StreamRow> stream_of(const PatchResult& result);
 // Of a result of kSkippedFormat.
 std::uint64_t skipped_launches(const PatchResult& result);
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/temp_file.h"
 #include "correlate/object_names.h"
 #include "device/result.h"
 #include "pasta/dictionary.h"
@@ -26,10 +28,42 @@
 namespace pasta::session {
 namespace {
 
+// Memory that the join may still use. What finds none is left out, so that what is kept is the
+// beginning.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t bytes) : left_(bytes) {}
+  bool take(std::uint64_t bytes) {
+    left_ = bytes <= left_ ? left_ - bytes : 0;
+    return left_ > 0;
+  }
+
+ private:
+  std::uint64_t left_;
+};
+// Of a kernel of the run with times with all that is kept of it while launches are matched, of a
+// call that may have launched one, and of what stands for the result of a launch.
+constexpr std::uint64_t kKernelBytes = 96, kCallBytes = 2 * sizeof(std::uint64_t), kToldBytes = 256,
+                        kPartBytes = 64;
+
+// Names of kernels as numbers that both runs share.
+class KernelNames {
+ public:
+  std::uint32_t number(std::string_view name) {
+    return numbers_.try_emplace(std::string(name), static_cast<std::uint32_t>(numbers_.size()))
+        .first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
 // Reads a trace into what `on_event` makes of it, with tables of its own.
 class Scan : public EventSink {
  public:
+  Scan(KernelNames& names, Budget& budget) : names_(&names), budget_(&budget) {}
   Status read(Adapter& adapter, const Plan& plan) {
+    scratch_ = plan.scratch;
     PASTA_TRY(adapter.start(plan, *this));
     for (;;) {
       auto more = adapter.pump();
@@ -52,9 +86,20 @@ class Scan : public EventSink {
   [[nodiscard]] ProcessId process_of(const Event& event) const {
     return dictionary_.lane(event.lane).process;
   }
+  std::uint32_t kernel_of(const Event& event) {
+    const auto [known, is_new] = kernels_.try_emplace(event.name.value, 0);
+    if (is_new) known->second = names_->number(dictionary_.text(event.name));
+    return known->second;
+  }
+  Budget& budget() { return *budget_; }
+  [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_; }
 
  private:
+  std::filesystem::path scratch_;
   Dictionary dictionary_;
+  KernelNames* names_;
+  Budget* budget_;
+  std::unordered_map<std::uint32_t, std::uint32_t> kernels_;  // by StringId
 };
 
 // How the processes of both runs are told apart.
@@ -94,99 +139,200 @@ std::optional<std::uint64_t> step_of(const Event& event, const Dictionary& dicti
 // The kernels of the run with times, as they were launched.
 class Timed final : public Scan {
  public:
-  struct Kernel {
-    std::size_t index;  // of all kernels of the trace, as they come
-    std::uint64_t correlation;
-    std::uint32_t ordinal;
-    std::int64_t start_ns;
-    LaunchKey key;
-  };
   // In the order of the launches, each with its iteration where the process marks any.
-  std::vector<Kernel>& kernels(ProcessId process) {
-    auto& kernels = processes_[process.value];
-    const auto& marks = marks_[process.value];
-    for (Kernel& kernel : kernels) {
-      const auto call = calls_.find(kernel.correlation);
-      if (marks.empty() || call == calls_.end()) continue;
-      // The marks of one process follow each other; what is before the first is of none.
-      const auto behind = marks.upper_bound(call->second);
-      kernel.key.iteration = behind == marks.begin() ? 0 : std::prev(behind)->second;
-    }
+  struct Launches {
+    std::vector<LaunchKey> keys;
+    std::vector<std::size_t> indices;  // of all kernels of the trace, as they come
+  };
+
+  using Scan::Scan;
+
+  const Launches& launches(ProcessId process) {
+    const auto [known, is_new] = launches_.try_emplace(process.value);
+    if (!is_new) return known->second;
+    std::vector<Kernel> kernels = std::exchange(kernels_[process.value], {});
+    set_iterations(kernels, marks_[process.value]);
     const bool numbered =
         std::ranges::all_of(kernels, [](const Kernel& kernel) { return kernel.ordinal > 0; });
     std::ranges::stable_sort(kernels, {}, [numbered](const Kernel& kernel) {
       return std::tuple(numbered ? kernel.ordinal : 0, kernel.correlation, kernel.start_ns);
     });
-    return kernels;
+    std::unordered_map<std::uint32_t, std::uint32_t> streams;  // by lane
+    for (Kernel& kernel : kernels) {
+      kernel.key.stream =
+          streams.try_emplace(kernel.key.stream, static_cast<std::uint32_t>(streams.size()) + 1)
+              .first->second;
+      known->second.keys.push_back(kernel.key);
+      known->second.indices.push_back(kernel.index);
+    }
+    return known->second;
   }
   [[nodiscard]] std::vector<ProcessId> processes() const {
     std::vector<ProcessId> ids;
-    for (const auto& [id, kernels] : processes_) ids.push_back({id});
+    for (const auto& [id, kernels] : kernels_) ids.push_back({id});
     return ids;
   }
+  // Kernels for which there was no room.
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
  private:
+  struct Kernel {
+    std::size_t index;
+    std::uint64_t correlation;
+    std::int64_t start_ns;
+    LaunchKey key;  // with the lane instead of the stream, until launches() is asked
+    std::uint32_t ordinal;
+  };
+  struct Call {
+    std::uint64_t correlation;
+    std::int64_t start_ns;
+  };
+  // From when on it is which iteration, as LaunchKey has it.
+  using Marks = std::map<std::int64_t, std::uint32_t>;
+
+  void set_iterations(std::vector<Kernel>& kernels, const Marks& marks) {
+    if (marks.empty()) return;
+    if (!std::ranges::is_sorted(calls_, {}, &Call::correlation)) {
+      std::ranges::stable_sort(calls_, {}, &Call::correlation);
+    }
+    for (Kernel& kernel : kernels) {
+      const auto call =
+          std::ranges::lower_bound(calls_, kernel.correlation, {}, &Call::correlation);
+      if (call == calls_.end() || call->correlation != kernel.correlation) continue;
+      // The marks of one process follow each other; what is before the first is of none.
+      const auto behind = marks.upper_bound(call->start_ns);
+      kernel.key.iteration = behind == marks.begin() ? 0 : std::prev(behind)->second;
+    }
+  }
+
   void on_event(const Event& event, std::span<const std::byte>) override {
     if (event.untimed()) {
       // It is of no iteration.
     } else if (event.kind == Kind::kApi && event.correlation != 0) {
-      calls_.try_emplace(event.correlation, event.start_ns);
+      if (budget().take(kCallBytes)) calls_.push_back({event.correlation, event.start_ns});
     } else if (const auto step = step_of(event, dictionary())) {
       auto& marks = marks_[process_of(event).value];
-      marks[event.start_ns] = *step + 1;
-      marks.try_emplace(event.end_ns, *step + 2);
+      marks[event.start_ns] = static_cast<std::uint32_t>(*step + 1);
+      marks.try_emplace(event.end_ns, static_cast<std::uint32_t>(*step + 2));
     }
     if (event.kind != Kind::kKernel) return;
+    const std::size_t index = count_++;
+    if (!budget().take(kKernelBytes)) {
+      ++left_out_;
+      return;
+    }
     const KernelData& kernel = event.kernel;
-    processes_[process_of(event).value].push_back(
-        {count_++,
+    kernels_[process_of(event).value].push_back(
+        {index,
          event.correlation,
-         kernel.ordinal,
          event.start_ns,
-         {std::string(dictionary().text(event.name)),
-          {kernel.grid[0], kernel.grid[1], kernel.grid[2]}}});
+         {.kernel = kernel_of(event),
+          .grid = {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
+          .stream = event.lane.value},
+         kernel.ordinal});
   }
 
-  std::map<std::uint32_t, std::vector<Kernel>> processes_;
-  // By process: how many iterations have begun, from when on.
-  std::map<std::uint32_t, std::map<std::int64_t, std::uint64_t>> marks_;
-  std::unordered_map<std::uint64_t, std::int64_t> calls_;  // when they began, by correlation
+  std::map<std::uint32_t, std::vector<Kernel>> kernels_;  // by process
+  std::map<std::uint32_t, Launches> launches_;            // the same, when they have been asked for
+  std::map<std::uint32_t, Marks> marks_;
+  std::vector<Call> calls_;
   std::size_t count_ = 0;
+  std::uint64_t left_out_ = 0;
+};
+
+// Bytes that are kept until their place comes: beyond some, on disk.
+class Parts {
+ public:
+  struct Place {
+    std::uint64_t at = 0;
+    std::uint32_t bytes = 0;
+    bool on_disk = false;
+  };
+  // None where the disk is full, too.
+  std::optional<Place> add(std::span<const std::byte> bytes, const std::filesystem::path& scratch) {
+    Place place{memory_.size(), static_cast<std::uint32_t>(bytes.size()), false};
+    if (memory_.size() + bytes.size() <= kMemory) {
+      memory_.insert(memory_.end(), bytes.begin(), bytes.end());
+      return place;
+    }
+    if (!file_) {
+      auto made = base::TempFile::create(scratch);
+      if (!made) return std::nullopt;
+      file_ = std::move(*made);
+    }
+    place.at = file_->size();
+    place.on_disk = true;
+    if (!file_->append(bytes)) return std::nullopt;
+    return place;
+  }
+  // Whether they could be read.
+  bool read(const Place& place, std::vector<std::byte>& to) const {
+    to.resize(place.bytes);
+    if (place.on_disk) return file_->read_at(place.at, to).has_value();
+    std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(place.at), place.bytes, to.begin());
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMemory = std::size_t{64} << 20;
+  std::vector<std::byte> memory_;
+  std::optional<base::TempFile> file_;
 };
 
 // What was told of launches in the run with patches.
 class Patched final : public Scan {
  public:
   struct Part {
-    std::string name, format;
-    std::vector<std::byte> bytes;
+    std::uint32_t name, format;  // of texts()
+    Parts::Place place;
   };
   struct Told {
-    std::optional<LaunchKey> key;
+    std::optional<NumberedLaunch> launch;
+    bool analysed = false;
     std::vector<Part> parts;
   };
   using Launches = std::map<std::uint64_t, Told>;  // by number
 
+  Patched(KernelNames& names, Budget& budget, Parts& parts, std::deque<std::string>& texts)
+      : Scan(names, budget), parts_(&parts), texts_(&texts) {}
+
   [[nodiscard]] std::map<std::uint32_t, Launches>& processes() { return processes_; }
   [[nodiscard]] const std::vector<Problem>& problems() const { return problems_; }
   void report(const Problem& problem) override { problems_.push_back(problem); }
+  // Results for which there was no room.
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
  private:
   void on_event(const Event& event, std::span<const std::byte> blob) override {
     names_.take(event, dictionary());
     if (event.kind != Kind::kDevice) return;
     const ProcessId process = process_of(event);
-    Told& told = processes_[process.value][event.device.launch];
-    const std::string name(dictionary().text(event.name));
-    const std::string format(dictionary().text(event.device.format));
-    auto result = device::read_result(blob);
-    if (!result) {  // of another form
-      told.parts.push_back({name, format, {blob.begin(), blob.end()}});
+    Launches& launches = processes_[process.value];
+    const auto [known, is_new] = launches.try_emplace(event.device.launch);
+    Told& told = known->second;
+    if (is_new && !budget().take(kToldBytes)) {
+      ++left_out_;
+      launches.erase(known);
       return;
     }
-    if (!told.key) {
-      told.key = {
-          name, {result->grid[0], result->grid[1], result->grid[2]}, device::iteration_of(*result)};
+    told.analysed =
+        told.analysed || dictionary().text(event.device.format) != device::kSkippedFormat;
+    auto result = device::read_result(blob);
+    if (!result) {  // of another form
+      keep(told, event, blob);
+      return;
+    }
+    if (!told.launch) {
+      const auto stream = device::stream_of(*result).value_or(device::StreamRow{});
+      const auto iteration = device::iteration_of(*result);
+      told.launch = {
+          .key = {.kernel = kernel_of(event),
+                  .grid = {result->grid[0], result->grid[1], result->grid[2]},
+                  .stream = stream.launch > 0 ? static_cast<std::uint32_t>(stream.stream) : 0,
+                  .iteration =
+                      iteration ? static_cast<std::uint32_t>(*iteration) : LaunchKey::kNoIteration},
+          .number = event.device.launch,
+          .in_stream = stream.launch};
     }
     for (device::ResultTable& table : result->tables) {
       if (table.id != device::TableId::kObjects) continue;
@@ -197,14 +343,32 @@ class Patched final : public Scan {
       }
     }
     for (const std::string& part : device::write_result(*result, trace::spool::kMaxTextBytes)) {
-      const auto bytes = std::as_bytes(std::span(part));
-      told.parts.push_back({name, format, {bytes.begin(), bytes.end()}});
+      keep(told, event, std::as_bytes(std::span(part)));
     }
+  }
+
+  void keep(Told& told, const Event& event, std::span<const std::byte> bytes) {
+    const auto place = budget().take(kPartBytes) ? parts_->add(bytes, scratch()) : std::nullopt;
+    if (!place) {
+      ++left_out_;
+      return;
+    }
+    told.parts.push_back({text(event.name), text(event.device.format), *place});
+  }
+  std::uint32_t text(StringId id) {
+    const auto [known, is_new] =
+        numbers_.try_emplace(id.value, static_cast<std::uint32_t>(texts_->size()));
+    if (is_new) texts_->emplace_back(dictionary().text(id));
+    return known->second;
   }
 
   correlate::ObjectNames names_;
   std::map<std::uint32_t, Launches> processes_;
   std::vector<Problem> problems_;
+  Parts* parts_;
+  std::deque<std::string>* texts_;
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers_;  // of texts, by StringId
+  std::uint64_t left_out_ = 0;
 };
 
 // What comes behind a kernel of the run with times.
@@ -228,6 +392,8 @@ struct Plot {
   std::vector<Lost> lost;
   std::uint64_t not_joined = 0;
   std::string first_not_joined;
+  Parts parts;
+  std::deque<std::string> texts;  // names and formats of parts
 };
 
 // `again`: other runs have said already what was left out.
@@ -239,40 +405,36 @@ void add_to(Plot& plot, Timed& timed, Patched& patched, bool again) {
     Patched::Launches& told = patched.processes()[process.value];
     std::vector<NumberedLaunch> numbered;
     for (const auto& [number, launch] : told) {
-      if (number > 0 && launch.key) numbered.push_back({*launch.key, number});
+      if (number > 0 && launch.launch) numbered.push_back(*launch.launch);
     }
     const auto known = of_timed.find(key);
-    const std::vector<Timed::Kernel> none;
-    const auto& kernels = known == of_timed.end() ? none : timed.kernels(known->second);
-    std::vector<LaunchKey> all;
-    for (const Timed::Kernel& kernel : kernels) all.push_back(kernel.key);
-    const auto matches = match_launches(all, numbered);
-    std::map<std::uint64_t, std::size_t> kernel_of;  // by number
+    const Timed::Launches none;
+    const auto& kernels = known == of_timed.end() ? none : timed.launches(known->second);
+    const auto matches = match_launches(kernels.keys, numbered);
+    std::unordered_map<std::uint64_t, std::size_t> kernel_of;  // by number
+    std::optional<std::size_t> first;
     for (std::size_t i = 0; i < numbered.size(); ++i) {
-      if (matches[i] != kNoMatch) kernel_of[numbered[i].number] = kernels[matches[i]].index;
+      if (matches[i] == kNoMatch) continue;
+      kernel_of[numbered[i].number] = kernels.indices[matches[i]];
+      if (!first) first = kernels.indices[matches[i]];
     }
     Behind* before = nullptr;
-    if (kernels.empty()) {
+    if (kernels.keys.empty()) {
       plot.lost.push_back({patched.dictionary().process(process), key.name, {}});
       before = &plot.lost.back().behind;
     } else {
-      const auto first = kernel_of.empty() ? kernels.front().index : kernel_of.begin()->second;
-      before = &plot.behind[first];
+      before = &plot.behind[first.value_or(kernels.indices.front())];
     }
     for (auto& [number, launch] : told) {
       const auto found = kernel_of.find(number);
       const bool joined = found != kernel_of.end();
       if (joined) before = &plot.behind[found->second];
-      const auto left_out = [](const Patched::Part& part) {
-        return part.format == device::kSkippedFormat;
-      };
-      const bool analysed = !std::ranges::all_of(launch.parts, left_out);
-      if (again) std::erase_if(launch.parts, left_out);
-      before->launches.push_back({number, joined, std::move(launch.parts)});
-      if (joined || !launch.key || !analysed) continue;
-      if (++plot.not_joined == 1) {
-        plot.first_not_joined = fmt::format("{}, launch {}", launch.key->kernel, number);
+      if (again && !launch.analysed) launch.parts.clear();
+      const std::uint32_t name = launch.parts.empty() ? 0 : launch.parts.front().name;
+      if (!joined && launch.launch && launch.analysed && ++plot.not_joined == 1) {
+        plot.first_not_joined = fmt::format("{}, launch {}", plot.texts[name], number);
       }
+      before->launches.push_back({number, joined, std::move(launch.parts)});
     }
   }
 }
@@ -280,10 +442,11 @@ void add_to(Plot& plot, Timed& timed, Patched& patched, bool again) {
 class Passes final : public Adapter {
  public:
   Passes(OpenTrace timed, std::vector<OpenTrace> patched, std::string path,
-         std::unique_ptr<Adapter> adapter)
+         std::uint64_t memory_bytes, std::unique_ptr<Adapter> adapter)
       : open_timed_(std::move(timed)),
         open_patched_(std::move(patched)),
         path_(std::move(path)),
+        memory_bytes_(memory_bytes),
         adapter_(std::move(adapter)) {
     info_ = adapter_->info();
     info_.provides = info_.provides | Kind::kDevice;
@@ -311,13 +474,24 @@ class Passes final : public Adapter {
       if (!adapter) return tl::unexpected(std::move(adapter).error());
       return scan.read(**adapter, plan);
     };
-    Timed timed;
+    KernelNames names;
+    Budget budget(memory_bytes_);
+    Timed timed(names, budget);
     PASTA_TRY(read(open_timed_, timed));
     for (const OpenTrace& open : open_patched_) {
-      Patched patched;
+      Patched patched(names, budget, plot_.parts, plot_.texts);
       PASTA_TRY(read(open, patched));
       add_to(plot_, timed, patched, &open != open_patched_.data());
       problems_.insert(problems_.end(), patched.problems().begin(), patched.problems().end());
+      if (patched.left_out() > 0) {
+        problems_.push_back({Reason::kDroppedByCollector, patched.left_out(),
+                             "results found no room where launches are joined"});
+      }
+    }
+    if (timed.left_out() > 0) {
+      problems_.push_back({Reason::kCollectorWarning, timed.left_out(),
+                           "later kernels of the run with times found no room where launches are "
+                           "joined: theirs are not joined"});
     }
     return {};
   }
@@ -357,9 +531,13 @@ class Passes final : public Adapter {
     void push_behind(const Event& where, const Behind& behind) {
       for (const Behind::Launch& launch : behind.launches) {
         for (const Patched::Part& part : launch.parts) {
+          if (!passes_->plot_.parts.read(part.place, bytes_)) {
+            ++passes_->unread_;
+            continue;
+          }
           Event event = where;
           event.kind = Kind::kDevice;
-          event.name = dictionary().string(part.name);
+          event.name = dictionary().string(passes_->plot_.texts[part.name]);
           event.detail = static_cast<std::uint16_t>(launch.joined ? DeviceTimes::kOtherRun
                                                                   : DeviceTimes::kNotJoined);
           event.flags = where.flags & kUntimed;
@@ -368,10 +546,10 @@ class Passes final : public Adapter {
             event.start_ns = event.end_ns;
           }
           event.device = {.blob = {},
-                          .format = dictionary().string(part.format),
+                          .format = dictionary().string(passes_->plot_.texts[part.format]),
                           .launch = launch.number,
                           .reserved = 0};
-          to_->push(event, part.bytes);
+          to_->push(event, bytes_);
         }
       }
     }
@@ -379,6 +557,7 @@ class Passes final : public Adapter {
    private:
     Passes* passes_;
     EventSink* to_;
+    std::vector<std::byte> bytes_;
   };
 
   void end() {
@@ -404,18 +583,24 @@ class Passes final : public Adapter {
     for (const Problem& problem : problems_) {
       sink_->report({problem.reason, problem.count, "run with patches: " + problem.first});
     }
+    if (unread_ > 0) {
+      sink_->report({Reason::kDroppedByCollector, unread_,
+                     "results of the run with patches could not be read again"});
+    }
   }
 
   OpenTrace open_timed_;
   std::vector<OpenTrace> open_patched_;
   std::string path_;
+  std::uint64_t memory_bytes_;
   std::unique_ptr<Adapter> adapter_;
   AdapterInfo info_{};
   Plot plot_;
   std::vector<Problem> problems_;  // of runs with patches
   std::deque<Sink> sinks_;         // one for each source
   Sink* sink_ = nullptr;
-  std::size_t kernels_ = 0;  // that have come
+  std::size_t kernels_ = 0;   // that have come
+  std::uint64_t unread_ = 0;  // parts
   std::int64_t last_ns_ = kNoTime;
   bool ended_ = false;
 };
@@ -423,11 +608,11 @@ class Passes final : public Adapter {
 }  // namespace
 
 Result<std::unique_ptr<Adapter>> join_passes(OpenTrace timed, std::vector<OpenTrace> patched,
-                                             std::string path) {
+                                             std::string path, std::uint64_t memory_bytes) {
   auto adapter = timed();
   if (!adapter) return adapter;
   return std::make_unique<Passes>(std::move(timed), std::move(patched), std::move(path),
-                                  std::move(*adapter));
+                                  memory_bytes, std::move(*adapter));
 }
 
 }  // namespace pasta::session

@@ -7,7 +7,7 @@ import struct
 
 UNKNOWN, SHARED, SEVERAL, OTHERS = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1
 OBJECTS, ACCESSES, SITES, BLOCKS, SETS, RUNS, FINGERPRINTS, ACTIVITY, BALANCE = range(1, 10)
-SKIPPED, ITERATION, UNSEEN, SAMPLES = 11, 12, 16, 18
+SKIPPED, ITERATION, STREAM, UNSEEN, SAMPLES = 11, 12, 13, 16, 18
 UNTOLD, ISSUED, STALLED = range(3)
 WAITCNT, BARRIER = 3, 5
 GLOBAL_SPACE, SHARED_SPACE = 0, 1
@@ -25,6 +25,19 @@ def table(kind, rows, names=None):
 
 def result(*tables, grid=(1, 1, 1), block=(64, 1, 1), barriers=0, dropped=0):
     return struct.pack("<8I2Q", len(tables), *grid, *block, 0, barriers, dropped) + b"".join(tables)
+
+
+def rows_of(blob, kind):
+    """Of a table without names."""
+    at, rows = 48, []
+    for _ in range(struct.unpack_from("<I", blob)[0]):
+        found, columns, count, named = struct.unpack_from("<4I", blob, at)
+        at += 16
+        if found == kind:
+            rows += [struct.unpack_from(f"<{columns}Q", blob, at + 8 * columns * row) for row in range(count)]
+        at += 8 * columns * count
+        at += sum(4 + length for length in struct.unpack_from(f"<{count if named else 0}I", blob, at))
+    return rows
 
 
 def access():

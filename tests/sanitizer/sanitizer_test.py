@@ -3,9 +3,14 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "diff"))
+import device_blobs as blobs  # noqa: E402
 
 PASTAPROF = os.environ["PASTAPROF"]
 PROGRAM = os.environ["PASTA_ACCESSES_PROGRAM"]
@@ -106,6 +111,11 @@ class Sanitizer(unittest.TestCase):
     def test_threads_and_streams(self):
         self.check_objects(self.run_watched("threads"), 200, 200)
         self.assertEqual(self.problems, {})
+        dumped = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)
+        places = [blobs.rows_of(bytes.fromhex(blob), blobs.STREAM)[0]
+                  for blob in re.findall(r'^blob \w+ "(\w+)"', dumped.stdout, re.MULTILINE)]
+        # 8 streams, on each of which 50 were launched.
+        self.assertEqual(sorted(places), [(stream, launch) for stream in range(1, 9) for launch in range(1, 51)])
 
     def test_more_than_finds_room_at_once(self):
         self.assertEqual(self.launches(self.run_watched("many")), {COPY: 2000})

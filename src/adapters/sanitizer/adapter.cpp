@@ -28,6 +28,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "adapters/sanitizer/api.h"
@@ -112,6 +113,7 @@ struct Pending {
   std::vector<std::uint64_t> mapped;  // where the tensor maps begin that it was given
   std::uint64_t number;               // in the process
   std::uint64_t iteration;            // as IterationRow has it
+  device::StreamRow place;
   std::int64_t start_ns;
 };
 
@@ -151,6 +153,8 @@ struct Function {
   std::uint64_t code = 0, bytes = 0;
 };
 
+using StreamOf = std::pair<Handle, Handle>;  // a context and one of its streams
+
 struct State {
   const trace::DeviceCollector* collector = nullptr;
   Api api{};
@@ -185,6 +189,8 @@ struct State {
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
+  std::map<StreamOf, device::StreamRow> launches_on;  // the last of each
+  std::uint64_t streams = 0;                          // that were launched on
   std::uint64_t launches = 0, analysed = 0, left_out = 0;
   std::map<std::string, std::uint64_t> problems;  // what was said of them, and how often
   bool hurry = false;                             // somebody waits for room or for the end
@@ -198,10 +204,11 @@ State& state() {
 
 thread_local bool t_ours = false;  // our own calls raise callbacks, too
 
-void log(const std::string& line) {
+template <class... Values>
+void log(fmt::format_string<Values...> line, Values&&... values) {
   State& s = state();
   if (s.log == nullptr) return;
-  std::fprintf(s.log, "%lld %s\n", static_cast<long long>(now_ns() / 1000), line.c_str());
+  fmt::print(s.log, "{} {}\n", now_ns() / 1000, fmt::format(line, std::forward<Values>(values)...));
   std::fflush(s.log);
 }
 
@@ -212,7 +219,7 @@ bool good(Api::Error error, const char* what) {
   const char* text = nullptr;
   if (s.api.error_text(error, &text) != 0 || text == nullptr) text = "unknown error";
   std::string said = fmt::format("{}: {} ({})", what, text, error);
-  log(said);
+  log("{}", said);
   const std::lock_guard lock(s.mutex);
   ++s.problems[std::move(said)];
   return false;
@@ -225,7 +232,7 @@ void count_problem(std::string what, std::uint64_t count = 1) {
 }
 
 void note(Reason reason, std::uint64_t count, const std::string& text) {
-  log(fmt::format("note: {} x {}", count, text));
+  log("note: {} x {}", count, text);
   state().collector->note(static_cast<std::uint32_t>(reason), count, text.c_str());
 }
 
@@ -278,8 +285,7 @@ void load_module(const ModuleData& data) {
     context_of(data.context).lost = !usable;
   }
   if (usable && patch != nullptr) module.patched = put_patch(data.module, *patch);
-  log(fmt::format("module {} of {} bytes, patched {}", data.module, data.cubin_bytes,
-                  module.patched));
+  log("module {} of {} bytes, patched {}", data.module, data.cubin_bytes, module.patched);
   const std::lock_guard lock(s.mutex);
   s.modules[data.module] = std::move(module);
 }
@@ -392,7 +398,7 @@ bool make_arena(Context& context, Handle stream) {
       !good(s.api.synchronize(stream), "zeroing it")) {
     return false;
   }
-  log(fmt::format("context {}: {} bytes at {}", context.handle, kBytes, made));
+  log("context {}: {} bytes at {}", context.handle, kBytes, made);
   const std::lock_guard lock(s.mutex);
   context.arena = static_cast<std::byte*>(made);
   context.tables = Pool(kTableBytes);
@@ -509,6 +515,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   Context* context = nullptr;
   std::shared_ptr<Stream> stream;
   std::uint64_t number = 0;
+  device::StreamRow place;
   bool taken = false, no_arena = false;
   const PatchKind* patch = nullptr;
   std::optional<device::UnseenRow> unseen;
@@ -517,6 +524,10 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   {
     const std::lock_guard lock(s.mutex);
     number = ++s.launches;
+    device::StreamRow& last = s.launches_on[{data.context, stream_handle}];
+    if (last.stream == 0) last.stream = ++s.streams;
+    ++last.launch;
+    place = last;
     context = &context_of(data.context);
     patch = s.patch;
     const auto module = s.modules.find(data.module);
@@ -572,6 +583,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .mapped = unseen ? mapped_by(data.function) : std::vector<std::uint64_t>(),
                   .number = number,
                   .iteration = iteration,
+                  .place = place,
                   .start_ns = start_ns};
   std::optional<std::size_t> at;
   if (table) {
@@ -605,10 +617,10 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
            "the header of a launch") &&
       good(s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
            "the data of a launch");
-  log(fmt::format("launch {} {} grid {},{},{} block {},{},{} stream {} at {} ({} bytes, {} back)",
-                  number, name, data.grid[0], data.grid[1], data.grid[2], data.block[0],
-                  data.block[1], data.block[2], stream_handle, static_cast<void*>(address),
-                  pending.block.bytes, pending.block.result_end - pending.block.result_begin));
+  log("launch {} {} grid {},{},{} block {},{},{} stream {} at {} ({} bytes, {} back)", number, name,
+      data.grid[0], data.grid[1], data.grid[2], data.block[0], data.block[1], data.block[2],
+      stream_handle, static_cast<void*>(address), pending.block.bytes,
+      pending.block.result_end - pending.block.result_begin);
   if (!ready) {
     leave_out(data);
     const std::lock_guard lock(s.mutex);
@@ -649,6 +661,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
         *pending.unseen);
   }
   device::say_iteration(result, pending.iteration);
+  device::say_stream(result, pending.place);
   if (!pending.mapped.empty()) {
     device::ResultTable objects{.id = device::TableId::kObjects};
     device::ResultTable mapped{.id = device::TableId::kMapped};
@@ -906,9 +919,8 @@ void switch_patch(const PatchKind* patch) {
     const std::lock_guard lock(s.mutex);
     s.patch = patch;
   }
-  log(fmt::format(
-      "patch {} in {} modules, {} us", patch == nullptr ? "none" : patch->name, all.size(),
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count()));
+  log("patch {} in {} modules, {} us", patch == nullptr ? "none" : patch->name, all.size(),
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count());
 }
 
 // For tools, which say of how many launches they know nothing.
@@ -984,14 +996,14 @@ void finish() {
   if (launches > analysed) {
     note(Reason::kNotRecorded, launches - analysed, "launches whose accesses were not analysed");
   }
-  log(fmt::format("end: {} launches, {} analysed", launches, analysed));
+  log("end: {} launches, {} analysed", launches, analysed);
 }
 
 // --- callbacks
 
 void allocated(const MemoryData& memory) {
   State& s = state();
-  log(fmt::format("allocated {:#x} {} flags {:#x}", memory.address, memory.bytes, memory.flags));
+  log("allocated {:#x} {} flags {:#x}", memory.address, memory.bytes, memory.flags);
   const std::lock_guard lock(s.objects_mutex);
   s.objects.allocated(memory.address, memory.bytes, kind_of_flags(memory.flags));
 }
@@ -1035,6 +1047,7 @@ void on_resource(ResourceCallback callback, const void* data) {
       std::shared_ptr<Stream> known;
       {
         const std::lock_guard lock(s.mutex);
+        s.launches_on.erase({stream.context, stream.stream_handle});
         const auto context = s.contexts.find(stream.context);
         if (context == s.contexts.end()) break;
         const auto found = context->second->streams.find(stream.stream_handle);
@@ -1202,7 +1215,7 @@ Status start() {
   auto driver = load_driver();
   if (driver) s.driver = *driver;
   s.has_driver = driver.has_value();
-  log(fmt::format("library {}, patches {}, patch {}", loaded->path, s.patches_path, name));
+  log("library {}, patches {}, patch {}", loaded->path, s.patches_path, name);
   const auto check = [&](Api::Error error, const char* what) -> Status {
     const char* text = "unknown error";
     if (error == 0) return {};
