@@ -554,6 +554,7 @@ class Terminal(CommandLine):
             both = self.on_terminal("report", path, *words, terminal=streams, NO_COLOR="1", **environment)
             self.assertNotIn("\x1b", "".join(both), (words, streams))
         # Where events are printed meanwhile, the line would stand between them.
+        path.write_text('{"traceEvents": [' + self.operators(0, 60_000)[:-2] + "]}")
         self.assertNotIn("\x1b", self.on_terminal("dump", path, terminal=["stdout", "stderr"])[0])
 
     def test_progress_of_a_pipe_has_no_end(self):
