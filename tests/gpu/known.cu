@@ -298,6 +298,37 @@ int contexts(int of_each) {
   return 0;
 }
 
+// Two devices of one process: `count` kernels on the first and twice as many on the second, as many
+// copies from the first to the second, of 1 MiB, and back, of 256 KiB. 77 where there is but one.
+int peers(int count) {
+  int devices = 0;
+  CHECK(cudaGetDeviceCount(&devices));
+  if (devices < 2) return 77;
+  constexpr std::size_t kBytes = 1 << 20;
+  void* memory[2];
+  cudaStream_t stream[2];
+  for (int i = 0; i < 2; ++i) {
+    CHECK(cudaSetDevice(i));
+    CHECK(cudaMalloc(&memory[i], kBytes));
+    CHECK(cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking));
+    int can = 0;
+    CHECK(cudaDeviceCanAccessPeer(&can, i, 1 - i));
+    if (can != 0) CHECK(cudaDeviceEnablePeerAccess(1 - i, 0));
+  }
+  for (int k = 0; k < count; ++k) {
+    for (int i = 0; i < 2; ++i) {
+      CHECK(cudaSetDevice(i));
+      for (int n = 0; n <= i; ++n) empty<<<1, 32, 0, stream[i]>>>();
+      CHECK(cudaMemcpyPeerAsync(memory[1 - i], 1 - i, memory[i], i, kBytes >> 2 * i, stream[i]));
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    CHECK(cudaSetDevice(i));
+    CHECK(cudaStreamSynchronize(stream[i]));
+  }
+  return 0;
+}
+
 // Two children, forked before CUDA begins, and the parent: each launches.
 int forking(int of_each) {
   std::vector<pid_t> children;
@@ -589,6 +620,7 @@ int main(int argc, char** argv) {
   if (mode == "updated_graph") return updated_graph(first);
   if (mode == "late_range") return late_range(first);
   if (mode == "contexts") return contexts(first);
+  if (mode == "peers") return peers(first);
   if (mode == "events") return events(first);
   if (mode == "graph") return graph(first);
   if (mode == "threads") return threads(first, number(argc, argv, 3, 1000));
