@@ -155,6 +155,14 @@ class Cupti(unittest.TestCase):
         self.assertEqual(len(set(calls)), 10)
         self.assertTrue(all("flags=linked" in line for line in kernels))
 
+    def test_kernels_that_kernels_launch_are_said_to_be_missing(self):
+        said = lambda lines: [line for line in lines if line.startswith("problem") and "kernels that kernels launch" in line]
+        self.assertEqual(said(self.run_watched("modules", 0)), [])
+        lines = self.run_watched("modules nested", 0, options=("-f",))
+        self.assertEqual(len(said(lines)), 1)
+        self.assertIn("not_recorded", said(lines)[0])
+        self.assertEqual(self.names(lines, "kernel"), ["relu"])
+
     def test_external_numbers_are_moments_of_the_thread(self):
         lines = self.run_watched("external", 0)
         call = next(line for line in lines if line.startswith("api "))

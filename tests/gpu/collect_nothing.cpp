@@ -1,8 +1,10 @@
 // The floor: a collector that asks CUPTI for the same kinds of records as PASTA and throws them
 // away. KINDS: letters of k (kernels), m (copies and fills), r (calls of the runtime), s (waits),
-// M (memory), d (calls of the driver), c (contexts), o (overhead), e (external ids); q: of the calls
-// only those that PASTA records; l: launches of kernels by callbacks before and after each, w:
-// records of launches, copies and fills and of no other calls.
+// M (memory), d (calls of the driver), c (contexts), o (overhead), e (external ids); q: of the
+// runtime's calls only those that PASTA records, v: the same, each asked for by itself, w:
+// launches, copies and fills alone, D: of the driver's calls only launches; l: launches of kernels
+// by callbacks before and after each. PINNED=1 has times of device work written to the host's
+// memory, PER_THREAD=0 has all threads write into one buffer.
 //
 // Its function collect_nothing() turns all that off and on, collect() asks for other kinds, and
 // collect_buffers() for other buffers. Loaded by a program that has run without it, it begins with
@@ -28,9 +30,9 @@ namespace {
 
 constexpr std::string_view kLaunches[] = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel",
                                           "__cudaLaunchKernel", "cudaGraphLaunch"};
-constexpr std::string_view kWork[] = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel",
+constexpr std::string_view kWork[] = {"cudaLaunchKernel",   "cudaLaunchCooperativeKernel",
                                       "__cudaLaunchKernel", "cudaGraphLaunch",
-                                      "cudaMemcpyAsync", "cudaMemsetAsync"};
+                                      "cudaMemcpyAsync",    "cudaMemsetAsync"};
 // Of buffers that are kept and used again; of each size.
 constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
 
@@ -54,7 +56,8 @@ Kept& kept_of(std::size_t size) {
   }
   const int file = memfd_create("buffers", 0);
   if (file < 0 || ftruncate(file, kKeptBytes) != 0) std::abort();
-  void* memory = mmap(nullptr, kKeptBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+  void* memory =
+      mmap(nullptr, kKeptBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   close(file);
   if (memory == MAP_FAILED) std::abort();
   Kept kept{size, static_cast<unsigned char*>(memory), {}};
@@ -104,7 +107,8 @@ thread_local unsigned next_launch = 0;
 std::uint64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 void CUPTIAPI on_call(void*, CUpti_CallbackDomain, CUpti_CallbackId callback, const void* data) {
@@ -162,8 +166,22 @@ extern "C" void collect(const char* kinds) {
     switch_calls(CUPTI_CB_DOMAIN_RUNTIME_API, kQueries,
                  [](uint32_t call) { cuptiActivityEnableRuntimeApi(call, 0); });
   }
-  if (changes('q')) {
-    const std::uint8_t on = is_in(wanted, 'q') ? 1 : 0;
+  if (changes('v')) {
+    const std::uint8_t on = is_in(wanted, 'v') ? 1 : 0;
+    for (uint32_t call = 1; call < 2048; ++call) {
+      const char* name = nullptr;
+      if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, call, &name) != CUPTI_SUCCESS ||
+          name == nullptr) {
+        continue;
+      }
+      bool is_query = false;
+      for (const std::string_view query : kQueries)
+        is_query = is_query || std::string_view(name).substr(0, query.size()) == query;
+      if (!is_query) cuptiActivityEnableRuntimeApi(call, on);
+    }
+  }
+  if (changes('D')) {
+    const std::uint8_t on = is_in(wanted, 'D') ? 1 : 0;
     switch_calls(CUPTI_CB_DOMAIN_DRIVER_API, kDriverLaunches,
                  [&](uint32_t call) { cuptiActivityEnableDriverApi(call, on); });
   }
@@ -186,7 +204,7 @@ extern "C" void collect(const char* kinds) {
 }
 
 // `bytes` each, new ones every time, or kept in shared memory and used again; emptied every so many
-// milliseconds (0: never).
+// milliseconds (0: never), below zero by CUPTI's own thread.
 extern "C" void collect_buffers(std::size_t bytes, int kept, int flush_every_ms) {
   flush_ms = 0;
   cuptiActivityFlushAll(1);
@@ -197,7 +215,8 @@ extern "C" void collect_buffers(std::size_t bytes, int kept, int flush_every_ms)
   std::uint8_t zeroed = keep_buffers ? 1 : 0;
   std::size_t size = sizeof zeroed;
   cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
-  flush_ms = flush_every_ms;
+  cuptiActivityFlushPeriod(flush_every_ms < 0 ? static_cast<std::uint32_t>(-flush_every_ms) : 0);
+  flush_ms = flush_every_ms > 0 ? flush_every_ms : 0;
 }
 
 extern "C" unsigned long collect_count() { return records; }
@@ -206,6 +225,16 @@ extern "C" void collect_flush() { cuptiActivityFlushAll(1); }
 
 extern "C" int collect_begin() {
   all_kept.reserve(16);
+  const auto set = [](const char* variable, CUpti_ActivityAttribute attribute) {
+    if (std::getenv(variable) == nullptr) return;
+    auto value = static_cast<std::uint8_t>(std::atoi(std::getenv(variable)));
+    std::size_t size = sizeof value;
+    if (cuptiActivitySetAttribute(attribute, &size, &value) != CUPTI_SUCCESS) {
+      std::fprintf(stderr, "CUPTI refuses %s\n", variable);
+    }
+  };
+  set("PINNED", CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
+  set("PER_THREAD", CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
   const int result = cuptiActivityRegisterCallbacks(request, complete);
   static bool started = false;
   if (!started) {

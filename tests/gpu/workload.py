@@ -99,14 +99,45 @@ def proton_of(name, counts):
             waiting += node.get("children", [])
 
 
+def gpu_ms():
+    """How long the GPU takes for the same work, of itself: at half its speed no step says anything."""
+    if not hasattr(gpu_ms, "matrix"):
+        gpu_ms.matrix = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    gpu_ms.matrix @ gpu_ms.matrix
+    begin.record()
+    for _ in range(4):
+        gpu_ms.matrix @ gpu_ms.matrix
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / 4
+
+
+def processor_ms():
+    """Processor time of each thread so far."""
+    used = {}
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError, ValueError):  # it has just ended
+            name = "main" if int(task.name) == os.getpid() else (task / "comm").read_text().strip()
+            used[task.name, name] = int((task / "schedstat").read_text().split()[0]) / 1e6
+    return used
+
+
 def timed(step, steps):
     times = []
+    before = processor_ms()
     begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     for _ in range(steps):
         begin = time.perf_counter()
         step()
         times.append((time.perf_counter() - begin) * 1e3)
-    return {"begin_ns": begin_ns, "end_ns": time.clock_gettime_ns(time.CLOCK_MONOTONIC), "ms": times}
+    end_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    threads = {}
+    for (task, name), used in processor_ms().items():
+        spent = (used - before.get((task, name), 0)) / steps
+        if spent > 0:
+            threads[name] = threads.get(name, 0) + spent
+    return {"begin_ns": begin_ns, "end_ns": end_ns, "ms": times, "processor_ms": threads}
 
 
 @contextlib.contextmanager
@@ -151,7 +182,43 @@ def switch_of(name):
     return contextlib.nullcontext
 
 
+class Cores:
+    """Puts the two threads that launch, the main one and autograd's, each on a core that is fast just now, and all others
+    elsewhere: a core of a virtual machine runs at half its speed while its neighbour on the same real one is busy."""
+
+    def __init__(self):
+        self.all = sorted(os.sched_getaffinity(0))
+
+    @staticmethod
+    def ms(core):
+        """How long this thread takes there for the same work."""
+        os.sched_setaffinity(0, {core})
+        times = []
+        for _ in range(2):
+            begin, sum = time.perf_counter(), 0
+            for i in range(2000):
+                sum += i
+            times.append((time.perf_counter() - begin) * 1e3)
+        return min(times)
+
+    def place(self):
+        took = sorted((self.ms(core), core) for core in self.all)
+        self.chosen = [core for _, core in took[:2]]
+        others = set(self.all) - set(self.chosen) or set(self.all)
+        for task in pathlib.Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):  # it has just ended
+                autograd = (task / "comm").read_text().startswith("pt_autograd_0")
+                os.sched_setaffinity(int(task.name), {self.chosen[1]} if autograd else others)
+        os.sched_setaffinity(0, {self.chosen[0]})
+        return [ms for ms, _ in took[:2]]
+
+    def again(self):
+        """The same of the chosen ones, and this thread stays where it is."""
+        return [self.ms(core) for core in reversed(self.chosen)][::-1]
+
+
 def serve(arguments):
+    cores = Cores()
     made = {}
     for name in arguments.models:
         made[name] = make(name)
@@ -169,7 +236,9 @@ def serve(arguments):
                 with switch() if part == "on" else contextlib.nullcontext():
                     for _ in range(AGAIN):
                         step()
-                    parts[part].append(timed(step, arguments.steps))
+                    before = {"gpu_ms": gpu_ms(), "core_ms": cores.place()}
+                    step()
+                    parts[part].append({**before, **timed(step, arguments.steps), "core_ms_after": cores.again()})
         torch.cuda.empty_cache()
         print(json.dumps({"model": line.strip(), **parts}), flush=True)
 

@@ -182,6 +182,7 @@ struct State {
   // The last origin that was told of: nodes come in rows.
   std::uint32_t last_origin = 0, last_file = 0, last_frame = 0;
   std::atomic<std::uint64_t> nodes_without_room = 0;
+  std::atomic<bool> kernels_launch = false;  // some code that is loaded can do that
 
   Buffer buffers[kMostBuffers];
   std::atomic<std::uint64_t> free_buffers[kMostBuffers / kBitsOfWord] = {};  // a bit each
@@ -815,12 +816,31 @@ void copy_node(const GraphData& data) {
   pthread_mutex_unlock(&g.creating);
 }
 
+// CUPTI tells of no kernel that a kernel launches. Code that can has a function of the device's
+// runtime linked to it.
+void look_at_module(const ModuleData& module) {
+  constexpr std::string_view kLaunches = "__cudaCDP2LaunchDevice";
+  if (module.code == nullptr || g.kernels_launch.load(std::memory_order_relaxed) ||
+      memmem(module.code, module.size, kLaunches.data(), kLaunches.size()) == nullptr) {
+    return;
+  }
+  if (!g.kernels_launch.exchange(true)) {
+    note(Reason::kNotRecorded,
+         "kernels that kernels launch: CUPTI tells of none, and the program has code that can");
+  }
+}
+
 void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void* data) noexcept {
   const int kept = errno;
   if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
-    const auto* graph = static_cast<const GraphData*>(static_cast<const ResourceData*>(data)->what);
-    if (graph != nullptr && callback == kGraphNodeCreated) add_node(*graph);
-    if (graph != nullptr && callback == kGraphNodeCloned) copy_node(*graph);
+    const void* what = static_cast<const ResourceData*>(data)->what;
+    if (what != nullptr && callback == kModuleLoaded) {
+      look_at_module(*static_cast<const ModuleData*>(what));
+    } else if (what != nullptr && callback == kGraphNodeCreated) {
+      add_node(*static_cast<const GraphData*>(what));
+    } else if (what != nullptr && callback == kGraphNodeCloned) {
+      copy_node(*static_cast<const GraphData*>(what));
+    }
   } else {
     // The calls themselves are not part of it.
     const bool entering = static_cast<const CallData*>(data)->site == 0;
@@ -844,6 +864,7 @@ void enable_callbacks() {
       want(CallbackDomain::kRuntime, of[1]);
     }
   }
+  want(CallbackDomain::kResource, kModuleLoaded);
   if (g.api.graph_node_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs)) {
     want(CallbackDomain::kResource, kGraphNodeCreated);
     want(CallbackDomain::kResource, kGraphNodeCloned);
