@@ -90,10 +90,15 @@ inline OperatorText read_operator(std::string_view text) {
     if (of_xla.is_operator) return of_xla;
   }
   OperatorText out{.name = text, .sizes = {}, .hlo = {}};
-  std::size_t end = text.npos;
-  for (const std::string_view key : {kSequence, kOperatorId, kSizes}) {
-    const std::size_t at = text.find(key);
-    end = at < end ? at : end;
+  // One look at the text for all keys: most have the first that comes, and many have none.
+  std::size_t end = text.find(',');
+  for (; end != text.npos; end = text.find(',', end + 1)) {
+    const std::string_view rest = operator_text::from(text, end);
+    if (rest.substr(0, kSequence.size()) == kSequence ||
+        rest.substr(0, kOperatorId.size()) == kOperatorId ||
+        rest.substr(0, kSizes.size()) == kSizes) {
+      break;
+    }
   }
   if (end == text.npos) return out;
   out.is_operator = true;
