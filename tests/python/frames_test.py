@@ -118,15 +118,18 @@ launch = JITFunction(JITFunction(kernel))
 launch.run(warmup=True)
 if launch.run(1, 2, warmup=False) != (1, 2):
     raise SystemExit("not what it returns")
+def größe():
+    call("letters")
+größe()
 for i in range(300):
-    exec(compile(f"def f(): call('made')\\nf()", f"made{i % 3}.py", "exec"))
+    exec(compile(f"def f(): call('made')\\nf()", f"made_函{i % 3}.py", "exec"))
 """
 FOUND = {
     "generator": "program.py(6): generator", "comprehension": r"program.py(10): (__call__|<listcomp>)",
     "several lines": "program.py(14): a", "coroutine": "program.py(19): coroutine", "deep": "program.py(22): deep",
     "lambda": "program.py(33): <lambda>", "in a string": "<string>(1): <module>", "key": "program.py(25): sort",
     "in a range": "program.py(37): <module>", "thread": "program.py(38): <lambda>",
-    "triton::kernel": "program.py(46): <module>"}
+    "triton::kernel": "program.py(46): <module>", "letters": "program.py(49): größe"}
 
 
 SAY = """import sys, sysconfig
@@ -157,15 +160,16 @@ class Frames(unittest.TestCase):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(textwrap.dedent(text))
         shutil.copy(library, folder / f"site-packages/torch/_C{ending}")
-        (folder / "program.py").write_text(SCRIPT)
+        (folder / "program.py").write_text(SCRIPT, encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": str(folder / "site-packages"), "PATH": str(folder), "CXX": "",
                        "PASTA_CACHE": str(folder / "cache")}
         for mode in ("lines", "stacks"):
             run = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", "--python", mode, "--", python, "program.py"],
                                  cwd=folder, env=environment, capture_output=True, text=True, check=False)
             self.assertEqual(run.returncode, 0, run.stderr)
-            dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=folder, capture_output=True, text=True, check=True).stdout
+            dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=folder, capture_output=True, encoding="utf-8", check=True).stdout
             self.assertIn("operators by a dispatch mode", dump)
+            self.assertNotIn("places in Python with its lock", dump)
             frames = {number: (around, name) for number, around, name in
                       re.findall(r'^frame (\S+)(?: in=(\S+))? "([^"]*)"', dump, re.M)}
             self.assertRegex(dump, r'"triton::kernel" operator .*\\"file\\":\\"program.py\\",\\"line\\":42')
@@ -175,7 +179,7 @@ class Frames(unittest.TestCase):
                     self.assertIn("_python_dispatch.py", frames[around][1])
                     around = frames[around][0]
                 found.setdefault(name, []).append(frames[around][1])
-            self.assertEqual(sorted(found.pop("made")), [f"made{i}.py(1): f" for i in range(3) for _ in range(100)])
+            self.assertEqual(sorted(found.pop("made")), [f"made_函{i}.py(1): f" for i in range(3) for _ in range(100)])
             self.assertEqual(set(found), set(FOUND))
             self.assertEqual(len(found["triton::kernel"]), 1)
             for name, place in FOUND.items():

@@ -82,11 +82,11 @@ class Torch(unittest.TestCase):
         cls.environment = {**os.environ, "PASTA_CACHE": str(cls.folder / "cache")}
         cls.traces = {}
 
-    def watch(self, *words, options=(), code=0, environment={}):
+    def watch(self, *words, options=(), code=0, environment={}, timeout=600):
         shutil.copy(MODEL, self.folder)
         result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", *options, "--", PYTHON, *words],
-                                cwd=self.folder, env={**self.environment, **environment}, capture_output=True, text=True, timeout=600,
-                                check=False)
+                                cwd=self.folder, env={**self.environment, **environment}, capture_output=True, text=True,
+                                timeout=timeout, check=False)
         self.assertEqual(result.returncode, code, result.stderr)
         self.output = result.stdout
         dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)
@@ -271,6 +271,56 @@ class Torch(unittest.TestCase):
             self.assertNotIn(canary, trace)
             self.assertNotIn(canary, dump)
         self.assertIn(b"Model", dump)
+
+    def test_nobody_waits_for_the_interpreters_lock(self):
+        """A thread without it calls operators and holds a lock, for which another waits that has it."""
+        compiler = shutil.which("g++")
+        if compiler is None:
+            self.skipTest("there is no compiler")
+        (self.folder / "lock.cpp").write_text(textwrap.dedent("""
+            #include <ATen/record_function.h>
+            #include <atomic>
+            #include <mutex>
+            std::mutex lock;
+            std::atomic<bool> is_held{false}, is_awaited{false};
+            extern "C" void work() {
+              std::lock_guard<std::mutex> hold(lock);
+              is_held = true;
+              while (!is_awaited) {
+              }
+              RECORD_FUNCTION("aten::inside", std::vector<c10::IValue>());
+            }
+            extern "C" int held() { return is_held; }
+            extern "C" void wait() {
+              is_awaited = true;
+              std::lock_guard<std::mutex> hold(lock);
+            }
+        """))
+        torch, abi = subprocess.run(
+            [PYTHON, "-c", "import os, torch; print(os.path.dirname(torch.__file__), int(torch._C._GLIBCXX_USE_CXX11_ABI))"],
+            capture_output=True, text=True, check=True).stdout.split()
+        built = subprocess.run(
+            [compiler, "-std=c++17", "-DNDEBUG", "-shared", "-fPIC", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+             f"-I{torch}/include", "lock.cpp", "-o", "lock.so", f"-L{torch}/lib", "-ltorch_cpu", "-lc10"],
+            cwd=self.folder, capture_output=True, text=True, check=False)
+        if "record_function.h" in built.stderr:
+            self.skipTest("PyTorch's headers are not here")
+        self.assertEqual(built.returncode, 0, built.stderr)
+        trace = self.program("""
+            import ctypes
+            import threading
+            import torch
+            without_lock, with_lock = ctypes.CDLL("./lock.so"), ctypes.PyDLL("./lock.so")
+            thread = threading.Thread(target=lambda: without_lock.work())
+            thread.start()
+            while not without_lock.held():
+                pass
+            with_lock.wait()
+            thread.join()
+        """, timeout=100)
+        self.needs_operators(trace)
+        inside = next(scope for scope in trace.scopes if scope["name"] == "aten::inside")
+        self.assertEqual(inside["path"], (("python", "program.py(6): <lambda>"),))
 
     def test_a_thread_and_a_forked_process(self):
         trace = self.program("""

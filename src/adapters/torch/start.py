@@ -1,8 +1,8 @@
 """What begins to watch PyTorch, in the watched process, when PyTorch is about to be loaded.
 
 Run by the collector (torch.cpp), which gives it the functions begin_module, end_module,
-begin_operator, end_operator, begin_backward, end_backward, fact, library, short_path and table and the texts
-EXTENSION and FALLBACK. Nothing of it may fail into the program: what cannot be watched is said as a fact of
+begin_operator, end_operator, begin_backward, end_backward, end_places, fact, library, short_path and table and
+the texts EXTENSION, FALLBACK and PLACES. Nothing of it may fail into the program: what cannot be watched is said as a fact of
 the process.
 """
 import sys
@@ -314,6 +314,7 @@ def begin(torch):
     if torch is None or not hasattr(torch, "_C"):
         return
     try:
+        import atexit
         import os
         library(os.path.dirname(torch.__file__))
         # Where its compiler writes Python; else into a folder that places.cpp knows by its name.
@@ -324,7 +325,8 @@ def begin(torch):
             how = "operators by its callbacks, " + extension(torch)
         except Unbuilt as error:
             how = without_extension(torch, error)
-        fact("torch", f"{said}: {how}")
+        fact("torch", f"{said}: {how}{PLACES}")
+        atexit.register(end_places)
         watch_modules(torch)
         watch_backward(torch)
         watch_triton()

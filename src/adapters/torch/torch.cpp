@@ -206,6 +206,12 @@ Object* library(Object*, Object* arguments) noexcept {
   return number(0);
 }
 
+// end_places()
+Object* end_places(Object*, Object*) noexcept {
+  python::end_places();
+  return number(0);
+}
+
 // short_path(path)
 Object* short_path(Object*, Object* arguments) noexcept {
   const std::string_view path = python::short_path(text_at(arguments, 0));
@@ -237,17 +243,21 @@ void on_library(const char* file) noexcept {
   if (python == nullptr || python->this_thread() == nullptr || python->has_lock() == 0) return;
   if (g_begun.exchange(true)) return;
   trace::share_paths();
+  const bool reads = python::begin_places();
   static constexpr python::Function kFunctions[] = {{"begin_module", begin_module},
                                                     {"end_module", end_module},
                                                     {"begin_operator", begin_operator},
                                                     {"end_operator", end_operator},
                                                     {"begin_backward", begin_backward},
                                                     {"end_backward", end_backward},
+                                                    {"end_places", end_places},
                                                     {"fact", fact},
                                                     {"library", library},
                                                     {"short_path", short_path},
                                                     {"table", table}};
-  const python::Text texts[] = {{"EXTENSION", kExtensionSource}, {"FALLBACK", kFallbackSource}};
+  const python::Text texts[] = {{"EXTENSION", kExtensionSource},
+                                {"FALLBACK", kFallbackSource},
+                                {"PLACES", reads ? "" : "; places in Python with its lock"}};
   python::run(kStartSource, python::kOwnProgram, kFunctions,
               sizeof kFunctions / sizeof kFunctions[0], texts, sizeof texts / sizeof texts[0]);
 }

@@ -38,6 +38,8 @@ bool find_all(Api& api) {
          find("PyDict_SetItemString", api.set_item) &&
          find("PyCFunction_NewEx", api.make_function) && find("PyEval_GetBuiltins", api.builtins) &&
          find("Py_CompileString", api.compile) && find("PyEval_EvalCode", api.evaluate) &&
+         find("Py_GetVersion", api.version) && find("PyUnicode_GetLength", api.length) &&
+         find("PyUnicode_ReadChar", api.letter) && find("PyCode_Addr2Line", api.line_of) &&
          find("PyErr_Clear", api.clear_error) && find("PyErr_Occurred", api.error);
 }
 

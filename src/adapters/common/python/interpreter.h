@@ -19,6 +19,11 @@ struct Api {
   int (*take_lock)();             // PyGILState_Ensure
   void (*leave_lock)(int);        // PyGILState_Release
   int (*is_ending)();             // Py_IsFinalizing; may be none
+  const char* (*version)();       // Py_GetVersion
+  // Of an object that somebody keeps.
+  std::ptrdiff_t (*length)(Object*);                 // PyUnicode_GetLength
+  std::uint32_t (*letter)(Object*, std::ptrdiff_t);  // PyUnicode_ReadChar
+  int (*line_of)(Object*, int);                      // PyCode_Addr2Line, of the code's byte
 
   void (*release)(Object*);                 // Py_DecRef
   Object* (*frame)(ThreadState*);           // PyThreadState_GetFrame: a new reference, or none

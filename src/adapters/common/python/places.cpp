@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <new>
 
+#include "adapters/common/python/frames.h"
 #include "adapters/common/python/interpreter.h"
 #include "trace/append_text.h"
 
@@ -18,34 +20,34 @@ using trace::append;
 // Whose code it is, the nearer to the user the larger.
 enum class Owner : std::uint8_t { kCollector, kLibrary, kPackage, kUser };
 
-struct Code {
-  Object* code;  // a reference that is kept, so that the address stays this code's
+// What has been seen, found by where Python has its texts, which may be gone and others lie there:
+// so they are compared. Any thread adds, and nothing is taken away. What finds no room is found out
+// each time.
+struct File {
+  const Object* text;
+  std::string_view path;
+  std::string_view name;  // as it is told
   Owner owner;
-  const char* file;
-  const char* function;
 };
 struct Place {
-  Object* code;
+  const File* file;
+  const Object* function;
   int line;
-  std::uint32_t bytes;
-  const char* text;
+  std::string_view name;  // of the function
+  std::string_view text;
 };
-
-constexpr std::uint32_t kCodes = 1u << 13;
+constexpr std::uint32_t kFiles = 1u << 12;
 constexpr std::uint32_t kPlaces = 1u << 15;
-constexpr std::size_t kTextBytes = std::size_t{4} << 20;
+constexpr std::uint32_t kTries = 16;
+constexpr std::size_t kBytes = std::size_t{8} << 20;
 
-// What has been seen. At most three quarters full: what comes later is found out each time. Behind
-// the interpreter's lock, and where there is none any more behind `busy`.
 struct Seen {
-  Code codes[kCodes];
-  Place places[kPlaces];
-  std::uint32_t code_count, place_count;
-  std::size_t text_bytes;
-  char text[kTextBytes];
+  std::atomic<const File*> files[kFiles];
+  std::atomic<const Place*> places[kPlaces];
+  std::atomic<std::size_t> used;
+  alignas(16) char bytes[kBytes];
 };
-constinit Seen* g_seen = nullptr;
-constinit std::atomic<bool> g_busy = false;
+constinit std::atomic<Seen*> g_seen = nullptr;
 
 constexpr std::uint32_t kMostLibraries = 4;
 constinit char g_libraries[kMostLibraries][PATH_MAX] = {};
@@ -53,27 +55,47 @@ constinit std::uint32_t g_library_count = 0;
 constinit char g_folder[PATH_MAX] = {};  // that the process began in, with a slash
 
 Seen* seen() {
-  if (g_seen == nullptr) {
-    void* memory = mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED) g_seen = static_cast<Seen*>(memory);
+  Seen* known = g_seen.load(std::memory_order_acquire);
+  if (known != nullptr) return known;
+  void* memory = mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  // Zero is how all that is in it begins.
+  if (g_seen.compare_exchange_strong(known, static_cast<Seen*>(memory))) {
+    return static_cast<Seen*>(memory);
   }
-  return g_seen;
+  munmap(memory, sizeof(Seen));
+  return known;
 }
 
-std::uint32_t hash_of(const Object* code, int line) {
-  const auto address = reinterpret_cast<std::uintptr_t>(code) >> 4;
-  std::uint64_t mixed = (address ^ static_cast<std::uint64_t>(line) << 40) * 0x9fb21c651e98df25u;
+std::uint32_t hash_of(const void* text, const void* more = nullptr, int line = 0) {
+  const auto address = [](const void* of) { return reinterpret_cast<std::uintptr_t>(of) >> 4; };
+  const std::uint64_t mixed =
+      (address(text) ^ address(more) << 20 ^ static_cast<std::uint64_t>(line) << 44) *
+      0x9fb21c651e98df25u;
   return static_cast<std::uint32_t>(mixed >> 32);
 }
 
+void* room_for(Seen& all, std::size_t bytes) {
+  bytes = (bytes + 15) / 16 * 16;
+  if (all.used.load(std::memory_order_relaxed) + bytes > kBytes) return nullptr;
+  const std::size_t from = all.used.fetch_add(bytes, std::memory_order_relaxed);
+  return from + bytes <= kBytes ? all.bytes + from : nullptr;
+}
+
+// A copy, with a zero behind it; none where there is no room.
 const char* keep(Seen& all, std::string_view text) {
-  if (text.size() >= kTextBytes - all.text_bytes) return nullptr;
-  char* to = all.text + all.text_bytes;
+  auto* to = static_cast<char*>(room_for(all, text.size() + 1));
+  if (to == nullptr) return nullptr;
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   to[text.size()] = '\0';
-  all.text_bytes += text.size() + 1;
   return to;
+}
+
+template <class Value>
+const Value* keep(Seen& all, const Value& value) {
+  void* to = room_for(all, sizeof value);
+  return to != nullptr ? new (to) Value(value) : nullptr;
 }
 
 bool begins(std::string_view text, std::string_view with) {
@@ -125,85 +147,148 @@ Owner owner_of(std::string_view file) {
   return in_library(file).empty() ? Owner::kUser : Owner::kLibrary;
 }
 
-// A copy of a member that is text, in `to`.
-std::string_view text_of(const Api& python, Object* object, const char* member, char* to,
-                         std::size_t room) {
-  Object* value = python.member(object, member);
-  std::ptrdiff_t bytes = 0;
-  const char* text = value != nullptr ? python.text(value, &bytes) : nullptr;
-  std::size_t kept = 0;
-  if (text != nullptr) {
-    kept = static_cast<std::size_t>(bytes) < room ? static_cast<std::size_t>(bytes) : room - 1;
-    std::memcpy(to, text, kept);
-  }
-  to[kept] = '\0';
-  if (text == nullptr) python.clear_error();
-  if (value != nullptr) python.release(value);
-  return {to, kept};
+// Of a text that has not been seen, in the memory of `path`.
+File describe(Object* text, char (&path)[kLongestText]) {
+  File file{};
+  file.text = text;
+  file.path = text_of(text, path, sizeof path);
+  file.name = short_path(file.path);
+  file.owner = owner_of(file.path);
+  return file;
 }
 
-constexpr std::size_t kLongestFile = 700;
-constexpr std::size_t kLongestFunction = 280;
-
-enum class Sight : std::uint8_t { kFirst, kKnown, kNotKept };
-
-// What is known of a code; `fresh` holds it when it cannot be kept. On first sight a reference of
-// the caller's is taken over.
+// What is known of the file that is called so; where it cannot be kept, in `fresh`.
 struct Fresh {
-  char file[kLongestFile + 1];
-  char function[kLongestFunction + 1];
+  File file;
+  char path[kLongestText];
 };
-Code code_of(const Api& python, Object* code, Fresh& fresh, Sight& sight) {
+const File* file_of(Object* text, Fresh& fresh) {
   Seen* all = seen();
-  std::uint32_t at = 0;
-  sight = Sight::kKnown;
-  if (all != nullptr) {
-    for (at = hash_of(code, 0) % kCodes; all->codes[at].code != nullptr; at = (at + 1) % kCodes) {
-      if (all->codes[at].code == code) return all->codes[at];
+  const std::uint32_t from = hash_of(text);
+  for (std::uint32_t i = 0; all != nullptr && i < kTries; ++i) {
+    std::atomic<const File*>& place = all->files[(from + i) % kFiles];
+    const File* known = place.load(std::memory_order_acquire);
+    if (known != nullptr) {
+      if (known->text == text && is_text(text, known->path)) return known;
+      continue;
     }
+    File file = describe(text, fresh.path);
+    const char* path = keep(*all, file.path);
+    if (path == nullptr) break;
+    file.name = {path + (file.name.data() - file.path.data()), file.name.size()};
+    file.path = {path, file.path.size()};
+    const File* kept = keep(*all, file);
+    if (kept == nullptr) break;
+    if (place.compare_exchange_strong(known, kept, std::memory_order_acq_rel)) return kept;
+    // Another thread was quicker: perhaps with the same.
+    if (known->text == text && is_text(text, known->path)) return known;
   }
-  const std::string_view path = text_of(python, code, "co_filename", fresh.file, sizeof fresh.file);
-  const Owner owner = owner_of(path);
-  const std::string_view file = short_path(path);
-  const std::string_view function =
-      text_of(python, code, "co_name", fresh.function, sizeof fresh.function);
-  sight = Sight::kNotKept;
-  if (all == nullptr || all->code_count >= kCodes / 4 * 3) {
-    return {code, owner, file.data(), function.data()};
-  }
-  const char* kept_file = keep(*all, file);
-  const char* kept_function = kept_file != nullptr ? keep(*all, function) : nullptr;
-  if (kept_function == nullptr) return {code, owner, file.data(), function.data()};
-  sight = Sight::kFirst;
-  ++all->code_count;
-  all->codes[at] = {code, owner, kept_file, kept_function};
-  return all->codes[at];
+  fresh.file = describe(text, fresh.path);
+  return &fresh.file;
 }
 
-std::string_view write_place(const Code& code, int line, char* to) {
-  char* end = append(append(to, code.file), "(");
+std::string_view write_place(std::string_view file, int line, std::string_view function, char* to) {
+  constexpr std::size_t kLongestFile = 700;
+  constexpr std::size_t kLongestFunction = 280;
+  static_assert(kLongestFile + kLongestFunction + 24 < kLongestPlace);
+  const auto add = [](char* at, std::string_view text, std::size_t most) {
+    const std::size_t size = text.size() < most ? text.size() : most;
+    if (size > 0) std::memcpy(at, text.data(), size);
+    return at + size;
+  };
+  char* end = append(add(to, file, kLongestFile), "(");
   end = append(end, static_cast<std::uint64_t>(line > 0 ? line : 0));
-  end = append(append(end, "): "), code.function);
+  end = add(append(end, "): "), function, kLongestFunction);
   return {to, static_cast<std::size_t>(end - to)};
 }
 
-// Text that stays; "" when there is no room for it.
-std::string_view place_of(const Code& code, int line, char* scratch) {
-  Seen* all = seen();
-  if (all == nullptr) return {};
-  std::uint32_t at = hash_of(code.code, line) % kPlaces;
-  for (; all->places[at].code != nullptr; at = (at + 1) % kPlaces) {
-    const Place& place = all->places[at];
-    if (place.code == code.code && place.line == line) return {place.text, place.bytes};
+// Text that stays, or where there is no room lies in `to`.
+std::string_view place_of(const File* file, bool is_kept, Object* function, int line, char* to,
+                          bool& stays) {
+  Seen* all = is_kept ? seen() : nullptr;
+  char name[kLongestText];
+  const std::uint32_t from = hash_of(function, file, line);
+  stays = true;
+  for (std::uint32_t i = 0; all != nullptr && i < kTries; ++i) {
+    std::atomic<const Place*>& at = all->places[(from + i) % kPlaces];
+    const Place* known = at.load(std::memory_order_acquire);
+    if (known == nullptr) {
+      Place place{file, function, line, text_of(function, name, sizeof name), {}};
+      place.text = write_place(file->name, line, place.name, to);
+      const char* kept_name = keep(*all, place.name);
+      const char* kept_text = kept_name != nullptr ? keep(*all, place.text) : nullptr;
+      if (kept_text == nullptr) break;
+      place.name = {kept_name, place.name.size()};
+      place.text = {kept_text, place.text.size()};
+      const Place* kept = keep(*all, place);
+      if (kept == nullptr) break;
+      if (at.compare_exchange_strong(known, kept, std::memory_order_acq_rel)) return kept->text;
+    }
+    if (known->line == line && known->file == file && known->function == function &&
+        is_text(function, known->name)) {
+      return known->text;
+    }
   }
-  if (all->place_count >= kPlaces / 4 * 3) return {};
-  const std::string_view text = write_place(code, line, scratch);
-  const char* kept = keep(*all, text);
-  if (kept == nullptr) return {};
-  ++all->place_count;
-  all->places[at] = {code.code, line, static_cast<std::uint32_t>(text.size()), kept};
-  return {kept, text.size()};
+  stays = false;
+  return write_place(file->name, line, text_of(function, name, sizeof name), to);
 }
+
+// The same of the frames that Python's functions tell of, for which they have to have its lock, and
+// make an object each.
+class LockedFrames {
+ public:
+  explicit LockedFrames(const Api& python) : python_(python) {
+    ThreadState* thread = python.this_thread();
+    if (thread == nullptr) return;
+    has_lock_ = python.has_lock() != 0;
+    // To wait for the lock then would be to wait for ever.
+    if (!has_lock_ && python.is_ending != nullptr && python.is_ending() != 0) return;
+    if (!has_lock_) state_ = python.take_lock();
+    is_in_ = true;
+    // Making the objects that stand for frames must not run the program's destructors here.
+    paused_ = python.stop_collector != nullptr && python.stop_collector() != 0;
+    take(python.frame(thread));
+  }
+  ~LockedFrames() {
+    if (!is_in_) return;
+    while (frame_ != nullptr) to_caller();
+    if (paused_) python_.start_collector();
+    if (!has_lock_) python_.leave_lock(state_);
+  }
+  LockedFrames(const LockedFrames&) = delete;
+  LockedFrames& operator=(const LockedFrames&) = delete;
+  explicit operator bool() const { return frame_ != nullptr; }
+  void to_caller() {
+    Object* caller = python_.caller(frame_);
+    python_.release(code_);
+    python_.release(frame_);
+    take(caller);
+  }
+  [[nodiscard]] Object* file() const { return member("co_filename"); }
+  [[nodiscard]] Object* function() const { return member("co_name"); }
+  [[nodiscard]] int line() const { return python_.line(frame_); }
+
+ private:
+  void take(Object* frame) {
+    frame_ = frame;
+    code_ = frame != nullptr ? python_.code(frame) : nullptr;
+  }
+  // Which the code keeps.
+  [[nodiscard]] Object* member(const char* name) const {
+    Object* value = python_.member(code_, name);
+    python_.release(value);
+    return value;
+  }
+
+  const Api& python_;
+  Object* frame_ = nullptr;
+  Object* code_ = nullptr;
+  int state_ = 0;
+  bool has_lock_ = false, is_in_ = false, paused_ = false;
+};
+
+// Whether frames are read without the lock.
+constinit std::atomic<bool> g_reads = false;
 
 }  // namespace
 
@@ -227,57 +312,52 @@ std::string_view short_path(std::string_view path) noexcept {
   return path;
 }
 
+bool begin_places() noexcept {
+  short_path({});  // finds out the folder
+  const bool reads = learn_frames();
+  g_reads.store(reads, std::memory_order_relaxed);
+  return reads;
+}
+
+void end_places() noexcept { end_frames(); }
+
+template <class Stack>
+void Places::find_in(Stack& frames, bool all) noexcept {
+  Owner best{};
+  bool any = false;
+  for (; frames; frames.to_caller()) {
+    Fresh fresh;
+    const File* file = file_of(frames.file(), fresh);
+    const bool wanted = all ? count_ < kMostPlaces : !any || file->owner > best;
+    if (!wanted || file->owner == Owner::kCollector) continue;
+    bool stays = false;
+    const std::string_view text =
+        place_of(file, file != &fresh.file, frames.function(), frames.line(), text_, stays);
+    if (!all || stays) places_[all ? count_++ : 0] = text;
+    any = true;
+    best = file->owner > best ? file->owner : best;
+    if (!all && best == Owner::kUser) break;
+  }
+  if (!all) count_ = any ? 1 : 0;
+  is_library_ = best <= Owner::kLibrary;
+  for (std::uint32_t i = 0; i < count_ / 2; ++i) {
+    const std::string_view inner = places_[i];
+    places_[i] = places_[count_ - 1 - i];
+    places_[count_ - 1 - i] = inner;
+  }
+}
+
 void Places::find(bool all) noexcept {
-  static_assert(kLongestFile + kLongestFunction + 24 < kLongestPlace);
   count_ = 0;
   const Api* python = api();
   if (python == nullptr) return;
-  ThreadState* thread = python->this_thread();
-  if (thread == nullptr) return;
-  const bool has_lock = python->has_lock() != 0;
-  // To wait for the lock then would be to wait for ever.
-  if (!has_lock && python->is_ending != nullptr && python->is_ending() != 0) return;
-  const int state = has_lock ? 0 : python->take_lock();
-  // Making the objects that stand for frames must not run the program's destructors here.
-  const bool paused = python->stop_collector != nullptr && python->stop_collector() != 0;
-  Object* frame = python->frame(thread);
-  bool free = false;
-  if (frame != nullptr && g_busy.compare_exchange_strong(free, true, std::memory_order_acquire)) {
-    Owner best{};
-    bool any = false;
-    Fresh fresh;
-    while (frame != nullptr) {
-      Object* object = python->code(frame);
-      Sight sight{};
-      const Code code = code_of(*python, object, fresh, sight);
-      const bool kept = sight != Sight::kNotKept;
-      const bool wanted = all ? kept && count_ < kMostPlaces : !any || code.owner > best;
-      if (wanted && code.owner != Owner::kCollector) {
-        const int line = python->line(frame);
-        std::string_view text = kept ? place_of(code, line, text_) : std::string_view();
-        if (text.empty() && !all) text = write_place(code, line, text_);
-        if (!text.empty()) places_[all ? count_++ : 0] = text;
-        any = true;
-        best = code.owner > best ? code.owner : best;
-      }
-      if (sight != Sight::kFirst) python->release(object);
-      Object* caller = !all && any && best == Owner::kUser ? nullptr : python->caller(frame);
-      python->release(frame);
-      frame = caller;
-    }
-    if (!all) count_ = any ? 1 : 0;
-    is_library_ = best <= Owner::kLibrary;
-    for (std::uint32_t i = 0; i < count_ / 2; ++i) {
-      const std::string_view inner = places_[i];
-      places_[i] = places_[count_ - 1 - i];
-      places_[count_ - 1 - i] = inner;
-    }
-    g_busy.store(false, std::memory_order_release);
-  } else if (frame != nullptr) {
-    python->release(frame);
+  if (g_reads.load(std::memory_order_relaxed)) {
+    Frames frames;
+    find_in(frames, all);
+  } else {
+    LockedFrames frames(*python);
+    find_in(frames, all);
   }
-  if (paused) python->start_collector();
-  if (!has_lock) python->leave_lock(state);
 }
 
 }  // namespace pasta::adapters::common::python

@@ -15,9 +15,9 @@ inline constexpr char kOwnProgram[] = "<pastaprof>";
 // Places, outermost first, each "file.py(12): function".
 class Places {
  public:
-  // Takes the interpreter's lock where the thread does not have it, and gives it back. So it must
-  // not be called while a lock is held that another thread may wait for inside of Python; where
-  // PyTorch calls an operator from Python there is none. None on a thread that runs no Python.
+  // Waits for nobody, where begin_places() has said so. Else it takes the interpreter's lock where
+  // the thread does not have it, and gives it back: then it must not be called while a lock is held
+  // that another thread may wait for inside of Python. None on a thread that runs no Python.
   // `all`: the whole stack; else only the innermost place of the user's own, or where nothing is,
   // of a package, or else of anything.
   void find(bool all) noexcept;
@@ -27,11 +27,19 @@ class Places {
   [[nodiscard]] std::string_view operator[](std::uint32_t i) const { return places_[i]; }
 
  private:
+  template <class Stack>
+  void find_in(Stack& frames, bool all) noexcept;
   std::uint32_t count_ = 0;
   bool is_library_ = false;
   std::string_view places_[kMostPlaces];
   char text_[kLongestPlace];  // of what could not be kept
 };
+
+// With the interpreter's lock, on a thread that runs Python: false where Python's frames cannot be
+// read without it.
+bool begin_places() noexcept;
+// When the interpreter is about to end: from now on there are none, if they are read so.
+void end_places() noexcept;
 
 // A folder whose places are nobody's own: of PyTorch, and of what its compiler writes. At most
 // four, with the interpreter's lock.
