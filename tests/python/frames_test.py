@@ -68,6 +68,44 @@ PACKAGE = {
         class JITFunction:
             def __init__(self, fn): self.fn = fn
             def run(self, *args, warmup): return args
+        """,
+    "_inductor/utils.py": """
+        def aggregate_origins(nodes): return nodes
+        """,
+    "_inductor/codegen/triton.py": """
+        def get_path(name, ending):
+            return None, None, name + "." + ending
+        class TritonScheduling:
+            def define_kernel(self, source, nodes, kernel):
+                get_path(source, "py")
+                return kernel
+        """,
+    "_inductor/runtime/triton_heuristics.py": """
+        class CachingAutotuner:
+            def __init__(self, fn): self.fn = fn
+            def run(self, *args, stream): return args
+        """,
+    # What PyTorch's compiler writes, and what it says while it does.
+    "../compiled.py": """
+        from types import SimpleNamespace
+        from torch._inductor.codegen.triton import TritonScheduling
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+        def made(name, *stacks):
+            TritonScheduling().define_kernel(name, [SimpleNamespace(meta={"stack_trace": s}) for s in stacks], name)
+            names = {}
+            exec(compile(f"def {name}(): pass", name + ".py", "exec"), names)
+            return CachingAutotuner(names[name])
+
+        USER = 'File "program.py", line {}, in sort\\n  call()\\n'
+        LIBRARY = 'File "/x/site-packages/x.py", line 2, in x\\n'
+        one = made("one", USER.format(26) + LIBRARY, USER.format(25), None)
+        unknown = made("unknown", None)
+
+        def call():
+            # Topologically Sorted Source Nodes: [x], Original ATen: [aten.gelu, prims.mul]
+            one.run(stream=0)
+            unknown.run(stream=0)
         """}
 
 SCRIPT = """\
@@ -118,6 +156,8 @@ launch = JITFunction(JITFunction(kernel))
 launch.run(warmup=True)
 if launch.run(1, 2, warmup=False) != (1, 2):
     raise SystemExit("not what it returns")
+import compiled
+compiled.call()
 def größe():
     call("letters")
 größe()
@@ -129,7 +169,8 @@ FOUND = {
     "several lines": "program.py(14): a", "coroutine": "program.py(19): coroutine", "deep": "program.py(22): deep",
     "lambda": "program.py(33): <lambda>", "in a string": "<string>(1): <module>", "key": "program.py(25): sort",
     "in a range": "program.py(37): <module>", "thread": "program.py(38): <lambda>",
-    "triton::kernel": "program.py(46): <module>", "letters": "program.py(49): größe"}
+    "triton::kernel": "program.py(46): <module>", "letters": "program.py(51): größe",
+    "triton::one": "program.py(25, 26): sort", "triton::unknown": "program.py(49): <module>"}
 
 
 SAY = """import sys, sysconfig
@@ -173,10 +214,12 @@ class Frames(unittest.TestCase):
             frames = {number: (around, name) for number, around, name in
                       re.findall(r'^frame (\S+)(?: in=(\S+))? "([^"]*)"', dump, re.M)}
             self.assertRegex(dump, r'"triton::kernel" operator .*\\"file\\":\\"program.py\\",\\"line\\":42')
+            self.assertRegex(dump, r'"triton::one" operator .*\\"operators\\":\[\\"aten::gelu\\",\\"prims::mul\\"\]')
+            self.assertNotRegex(dump, r'"triton::unknown" operator .*operators')
             found = {}
             for name, around in re.findall(r'^scope \S+ \S+ \S+ "([^"]*)" operator.*? scope=(\S+)', dump, re.M):
-                if mode == "stacks" and not name.startswith("triton"):
-                    self.assertIn("_python_dispatch.py", frames[around][1])
+                if mode == "stacks" and name not in ("triton::kernel", "triton::one"):
+                    self.assertRegex(frames[around][1], "_python_dispatch.py|compiled.py")
                     around = frames[around][0]
                 found.setdefault(name, []).append(frames[around][1])
             self.assertEqual(sorted(found.pop("made")), [f"made_函{i}.py(1): f" for i in range(3) for _ in range(100)])

@@ -269,19 +269,103 @@ def watch_backward(torch):
 
 # --- kernels that Triton launches
 
-def watch_triton():
+def watch_compiler(torch):
+    """Gives a function that says of a kernel of PyTorch's compiler, by its file, in which lines of the program it
+    has its origin: None where that is not known, as where the compiler has found it in its cache."""
+    import functools
+    import os
+    import re
+    frame = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+    library = os.path.dirname(torch.__file__) + os.sep
+    lines = {}
+
+    def line_of(node):
+        """The nearest of the user's own in the program's stack, as it was when the node was made."""
+        frames = frame.findall(node.meta.get("stack_trace") or "")
+        if not frames:
+            return None
+        own = [at for at in frames if not at[0].startswith(library) and "-packages" + os.sep not in at[0]]
+        file, line, function = (own or frames)[-1]
+        return short_path(file), function, int(line)
+
+    def origin(nodes):
+        from torch._inductor.utils import aggregate_origins
+        found = {}
+        for file, function, line in filter(None, map(line_of, aggregate_origins(nodes))):
+            found.setdefault((file, function), set()).add(line)
+        places = [f"{file}({', '.join(map(str, sorted(at)))}): {function}" for (file, function), at in sorted(found.items())]
+        return " + ".join(places) or None
+
+    def watch(module):
+        kind = module.TritonScheduling
+        plain, plain_path = kind.define_kernel, module.get_path
+        files = {}  # by name, of the graph that is compiled now
+        made = []
+
+        def get_path(*args, **kwargs):
+            result = plain_path(*args, **kwargs)
+            made.append(result[2])
+            return result
+
+        @functools.wraps(plain)
+        def define_kernel(self, source, nodes, *more):
+            made.clear()
+            name = plain(self, source, nodes, *more)
+            try:
+                if made:
+                    files[name] = made[-1]
+                place = origin(nodes)
+                # Where it serves several it is not known for which it is launched.
+                lines[files[name]] = place if lines.get(files[name], place) == place else None
+            except Exception:
+                pass
+            return name
+
+        kind.define_kernel, module.get_path = define_kernel, get_path
+
+    when_imported({"torch._inductor.codegen.triton": watch})
+    return lines.get
+
+
+def operators_of(frame):
+    """Of which operators PyTorch's compiler has made what this frame, or one that called it, launches. It writes
+    that above the line that does."""
+    import linecache
+    import re
+    for _ in range(8):
+        if frame is None:
+            return None
+        if frame.f_code.co_name == "call":
+            for line in range(frame.f_lineno, max(frame.f_lineno - 40, 0), -1):
+                text = linecache.getline(frame.f_code.co_filename, line)
+                said = re.search(r"# .*Original ATen: \[(.*)\]", text)
+                if said:
+                    return re.sub(r"\b([a-z_]\w*)\.", r"\1::", said[1]).split(", ") if said[1] else None
+                if ".run(" in text and line < frame.f_lineno:
+                    return None
+        frame = frame.f_back
+    return None
+
+
+def watch_triton(torch):
     """They are operators: none of PyTorch's is around them, or a large one."""
     import functools
     import json
+    import sys
     known = {}  # by the function that is compiled, which Triton keeps
+    line_of = watch_compiler(torch)
 
-    def learn(kernel):
+    def learn(kernel, frame):
         function = kernel
         while not hasattr(function, "__code__"):
             function = function.fn
         code = function.__code__
-        where = {"file": short_path(code.co_filename), "line": code.co_firstlineno}
-        known[id(kernel)] = kernel, "triton::" + function.__name__, json.dumps(where, separators=(",", ":"))
+        about = {"file": short_path(code.co_filename), "line": code.co_firstlineno}
+        operators = operators_of(frame)
+        if operators:
+            about["operators"] = operators
+        known[id(kernel)] = (kernel, "triton::" + function.__name__, json.dumps(about, separators=(",", ":")),
+                             line_of(code.co_filename) or "")
         return known[id(kernel)]
 
     def watch(kind):
@@ -292,8 +376,8 @@ def watch_triton():
             begun = 0
             if not kwargs.get("warmup"):  # which only compiles it
                 try:
-                    _, name, where = known.get(id(self.fn)) or learn(self.fn)
-                    begun = begin_operator(name, where, 0, 0, 0, FORWARD)
+                    _, name, about, line = known.get(id(self.fn)) or learn(self.fn, sys._getframe(1))
+                    begun = begin_operator(name, about, 0, 0, 0, FORWARD, line)
                 except Exception:
                     pass
             try:
@@ -329,7 +413,7 @@ def begin(torch):
         atexit.register(end_places)
         watch_modules(torch)
         watch_backward(torch)
-        watch_triton()
+        watch_triton(torch)
     except Exception as error:
         fact("torch", f"not watched: {type(error).__name__}: {error}")
 

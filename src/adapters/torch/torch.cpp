@@ -61,14 +61,17 @@ StringId known_arguments(SpoolPush& push, PastaOperator* what) {
   return known;
 }
 
-PastaOpened open(PastaOperator* what) noexcept {
+// `place`: the line of the program that it has its origin in, where that is known; it lies in the
+// rest of the stack.
+PastaOpened open_at(PastaOperator* what, std::string_view place) noexcept {
   const std::string_view name{what->name, what->name_bytes};
   PastaOpened opened{};
   python::Places places;
   // Before the push, which other threads would wait for.
   const PythonMode mode = trace::python_mode();
   if (what->wants_place != 0 && mode != PythonMode::kOff && trace::is_collecting()) {
-    places.find(mode == PythonMode::kStacks);
+    if (place.empty() || mode == PythonMode::kStacks) places.find(mode == PythonMode::kStacks);
+    if (!place.empty()) places.add(place);
   }
   SpoolPush push = SpoolPush::opening(name);
   if (!push) return opened;
@@ -85,6 +88,8 @@ PastaOpened open(PastaOperator* what) noexcept {
                                                  : trace::kNoPath});
   return opened;
 }
+
+PastaOpened open(PastaOperator* what) noexcept { return open_at(what, {}); }
 
 void close(PastaOpened opened) noexcept {
   if (opened.range == 0) return;
@@ -140,8 +145,8 @@ Object* end_module(Object*, Object*) noexcept {
   return number(0);
 }
 
-// begin_operator(name, arguments, sequence, forward_thread, thread, kind): what end_operator()
-// needs
+// begin_operator(name, arguments, sequence, forward_thread, thread, kind[, place]): what
+// end_operator() needs
 Object* begin_operator(Object*, Object* arguments) noexcept {
   PastaOperator what{};
   const std::string_view name = text_at(arguments, 0), said = text_at(arguments, 1);
@@ -156,7 +161,8 @@ Object* begin_operator(Object*, Object* arguments) noexcept {
   what.wants_place = kind == kForward;
   what.is_backward = kind == kBackward;
   what.is_user_scope = kind == kUserScope;
-  const PastaOpened opened = open(&what);
+  const PastaOpened opened =
+      open_at(&what, api().items(arguments) > 6 ? text_at(arguments, 6) : std::string_view());
   // Whoever ends places ends what is in them.
   return number(opened.places != 0 ? opened.places : opened.range);
 }

@@ -347,6 +347,11 @@ void Places::find_in(Stack& frames, bool all) noexcept {
   }
 }
 
+void Places::add(std::string_view place) noexcept {
+  if (count_ < kMostPlaces) places_[count_++] = place;
+  is_library_ = false;
+}
+
 void Places::find(bool all) noexcept {
   count_ = 0;
   const Api* python = api();

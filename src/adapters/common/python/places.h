@@ -21,6 +21,8 @@ class Places {
   // `all`: the whole stack; else only the innermost place of the user's own, or where nothing is,
   // of a package, or else of anything.
   void find(bool all) noexcept;
+  // One more, the innermost, of the user's own; `place` has to stay.
+  void add(std::string_view place) noexcept;
   [[nodiscard]] std::uint32_t count() const { return count_; }
   // All of them are of PyTorch, what it has written, or Python's library.
   [[nodiscard]] bool are_of_library() const { return is_library_; }
