@@ -19,8 +19,8 @@ constexpr std::size_t kRecords = std::size_t{1} << 20;
 constexpr std::size_t kBuffer = std::size_t{1} << 18;  // records: 4 MiB
 constexpr std::uint64_t kObjectBytes = 65536;
 
-// 1000 objects. Most warps read a row of one, as kernels do; some a column, some one word, some
-// from all over an object, which is a record for each lane.
+// 1000 objects. Most warps read a row of one, as kernels do; some a tile, a column or one word,
+// some from all over an object, which is a record for each lane.
 struct Workload {
   std::vector<device::MemoryObject> objects;
   std::vector<WarpRecord> records;
@@ -36,7 +36,10 @@ struct Workload {
       for (int i = 0; i < 256 && records.size() + device::kWarpLanes <= kRecords; ++i) {
         const std::uint64_t kind = random() % 100;
         const std::uint64_t at = base + random() % (kObjectBytes / 8192) * 4096;
-        if (kind < 80) {
+        if (kind < 10) {
+          // Four rows of a tile.
+          records.push_back(WarpRecord::of(base + random() % 4 * 4096, 16, 0, ~0u, 1024, 3));
+        } else if (kind < 80) {
           records.push_back(WarpRecord::of(at, 4, kind < 60 ? 0 : 1, ~0u, 4));
         } else if (kind < 90) {
           records.push_back(WarpRecord::of(at, 4, 0, ~0u, 128));
@@ -67,8 +70,7 @@ device::AccessPatch::State& patched(device::HostState<device::AccessPatch>& host
     warp.site = record.access();
     for (std::uint32_t rest = record.active; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      warp.address[lane] =
-          record.address() + static_cast<std::uint64_t>(std::int64_t{record.stride} * lane);
+      warp.address[lane] = record.lane_address(lane);
     }
     device::AccessPatch::on_access(host.state(), launch, warp);
   }
@@ -121,8 +123,10 @@ void records_to_threads(benchmark::State& state) {
   const device::Launch launch = launch_of(objects);
   device::HostState<device::AccessPatch> host(launch);
   const device::AccessPatch::State& expected = patched(host, launch);
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (analyser.total(i) != expected.objects[i]) {
+  for (std::uint32_t i = 0; i < objects.size(); ++i) {
+    device::AccessCounts of_object = expected.objects[i];
+    of_object.touched = expected.marks.touched(i, objects[i]);
+    if (analyser.total(i) != of_object) {
       state.SkipWithError("the rival counts something else than the patch");
       return;
     }
