@@ -121,11 +121,6 @@ Result<Passes> plan_passes(const Settings& settings, const std::string& patches,
   const Names names = parts_of(patches);
   const bool each = names.size() > 1 && has(patching, "sanitizer");
   again = again || (by_itself && each && !is_rank);
-  if (has(patching, "sanitizer") && settings.capture == "cudaProfilerApi") {
-    return fail(ErrorCode::kUnsupported,
-                "--capture-range cudaProfilerApi: only cupti sees these calls; give a range of "
-                "NVTX or pasta.h by its name");
-  }
   Passes plan;
   if (chosen_here || again) {
     plan.notes.push_back(

@@ -42,17 +42,9 @@ void mark(const char* name, std::size_t bytes) noexcept {
   if (push) push.mark({.name = {name, bytes}});
 }
 
-// Iterations that have ended, whether they are collected or not.
-constinit std::atomic<std::uint64_t> g_iterations = 0;
-constinit std::atomic<void (*)(std::uint64_t)> g_on_iteration = nullptr;
-
 void step() noexcept {
-  const std::uint64_t ended = g_iterations.fetch_add(1, std::memory_order_relaxed) + 1;
-  {
-    SpoolPush push = SpoolPush::even_stopped();
-    if (push) push.step();
-  }
-  if (auto* function = g_on_iteration.load(); function != nullptr) function(ended);
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.step();
 }
 
 void start() noexcept { trace::start_collection(); }
@@ -114,11 +106,12 @@ void note_of_device(std::uint32_t reason, std::uint64_t count, const char* text)
   SpoolPush push = SpoolPush::even_stopped();
   if (push) push.note(static_cast<Reason>(reason), count, text);
 }
-std::uint64_t iterations() { return g_iterations.load(std::memory_order_relaxed); }
+std::uint64_t iterations() { return trace::iterations_ended(); }
 
 constinit std::atomic<void (*)()> g_before_end = nullptr;
 void before_end(void (*function)()) { g_before_end.store(function); }
-void on_iteration(void (*function)(std::uint64_t)) { g_on_iteration.store(function); }
+void on_iteration(void (*function)(std::uint64_t)) { trace::on_iteration(function); }
+void switch_capture(bool on) { trace::switch_capture(on); }
 
 }  // namespace
 }  // namespace pasta::collect
@@ -156,8 +149,11 @@ pasta_device_collector_v1() {
       [] { return pasta::trace::is_collecting(); },
       pasta::collect::iterations,
       pasta::collect::before_end,
-      pasta::collect::on_iteration};
-  return pasta::collect::join() ? &kCollector : nullptr;
+      pasta::collect::on_iteration,
+      pasta::collect::switch_capture};
+  if (!pasta::collect::join()) return nullptr;
+  pasta::trace::count_iterations();
+  return &kCollector;
 }
 
 // What ends a process without running its handlers.

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <regex.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -89,6 +90,7 @@ bool LaunchPolicy::matches(const std::string& kernel) {
 
 bool LaunchPolicy::take(std::string_view kernel, const std::uint32_t (&grid)[3],
                         const std::uint32_t (&block)[3], std::uint64_t iteration) {
+  asked_ = true;
   if (iteration != iteration_) position_ = 0;
   iteration_ = iteration;
   const std::uint64_t position = position_++;
@@ -96,7 +98,7 @@ bool LaunchPolicy::take(std::string_view kernel, const std::uint32_t (&grid)[3],
     case Sort::kAll:
       return true;
     case Sort::kIterations:
-      return takes_iteration(iteration);
+      return iteration % number_ == 0;
     case Sort::kName:
       return matches(std::string(kernel));
     case Sort::kFirst:
@@ -111,7 +113,22 @@ bool LaunchPolicy::take(std::string_view kernel, const std::uint32_t (&grid)[3],
   std::uint64_t& count = seen_[kind];
   if (count >= number_) return false;
   ++count;
+  took_ = true;
   return true;
+}
+
+bool LaunchPolicy::wants_iteration(std::uint64_t iteration) {
+  if (sort_ == Sort::kIterations) return iteration % number_ == 0;
+  if (sort_ != Sort::kFirst) return true;
+  if (left_ > 0) {
+    --left_;
+    return left_ == 0;
+  }
+  // Of one in which nothing was launched, nothing follows.
+  if (asked_) leave_out_ = took_ ? 0 : std::min(2 * leave_out_ + 1, kMostLeftOut);
+  asked_ = took_ = false;
+  left_ = leave_out_;
+  return left_ == 0;
 }
 
 }  // namespace pasta::device

@@ -21,18 +21,19 @@ inline constexpr const char* kLaunchesVariable = "PASTA_LAUNCHES";
 //                      compiler made it or as people read it
 class LaunchPolicy {
  public:
-  enum class Sort : std::uint8_t { kAll, kFirst, kIterations, kName };
-
   LaunchPolicy() = default;  // all
   // kUsage for what is none of the above. An empty text is all.
   static Result<LaunchPolicy> parse(std::string_view text);
 
-  [[nodiscard]] Sort sort() const { return sort_; }
-  // K or N.
-  [[nodiscard]] std::uint64_t number() const { return number_; }
-  // Of iterations: whether this one is analysed; all are by the other policies.
-  [[nodiscard]] bool takes_iteration(std::uint64_t iteration) const {
-    return sort_ != Sort::kIterations || iteration % number_ == 0;
+  // To be asked each time that an iteration has ended, with how many have: whether any launch of
+  // the next is to be taken. Of `first`, iterations are left out that hold nothing new, as far as
+  // can be told: after one that did not, one, then two, four, and so on.
+  bool wants_iteration(std::uint64_t iteration);
+  // One in so many iterations.
+  [[nodiscard]] bool is_of_iterations() const { return sort_ == Sort::kIterations; }
+  // Whether wants_iteration() may ever answer no.
+  [[nodiscard]] bool leaves_out_iterations() const {
+    return sort_ == Sort::kIterations || sort_ == Sort::kFirst;
   }
   // To be asked once for each launch of a process, in their order. `iteration` is the number of
   // iterations that had ended before.
@@ -41,8 +42,11 @@ class LaunchPolicy {
 
   // Kinds of launches that `first` keeps apart; those beyond are not analysed.
   static constexpr std::size_t kMostKinds = std::size_t{1} << 16;
+  // Iterations that `first` leaves out between two that it looks at.
+  static constexpr std::uint64_t kMostLeftOut = 255;
 
  private:
+  enum class Sort : std::uint8_t { kAll, kFirst, kIterations, kName };
   struct Expression;
   bool matches(const std::string& kernel);
 
@@ -50,6 +54,8 @@ class LaunchPolicy {
   std::uint64_t number_ = 0;
   std::shared_ptr<const Expression> expression_;  // shared only because a policy can be copied
   std::uint64_t iteration_ = 0, position_ = 0;    // of the last launch
+  bool asked_ = false, took_ = false;             // in this iteration
+  std::uint64_t leave_out_ = 0, left_ = 0;        // iterations: at a time, and still
   std::unordered_map<std::string, std::uint64_t> seen_;
   std::unordered_map<std::string, bool> matched_;  // by name
 };

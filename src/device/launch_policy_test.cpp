@@ -43,10 +43,9 @@ TEST(LaunchPolicy, FirstOfEachPositionInTheIteration) {
 
 TEST(LaunchPolicy, WholeIterations) {
   LaunchPolicy one_in_three = policy("iterations:1/3");
-  EXPECT_EQ(one_in_three.number(), 3u);
   for (const std::uint64_t iteration : {0u, 1u, 2u, 3u, 4u, 299u, 300u}) {
     EXPECT_EQ(one_in_three.take("a", kGrid, kBlock, iteration), iteration % 3 == 0);
-    EXPECT_EQ(one_in_three.takes_iteration(iteration), iteration % 3 == 0);
+    EXPECT_EQ(one_in_three.wants_iteration(iteration), iteration % 3 == 0);
   }
 }
 
@@ -57,7 +56,28 @@ TEST(LaunchPolicy, Names) {
   EXPECT_FALSE(names.take("my_gemm", kGrid, kBlock, 0));
   EXPECT_TRUE(policy("^gemm\\(int\\)").take("_Z4gemmi", kGrid, kBlock, 0));
   EXPECT_TRUE(policy("^_Z4gemm").take("_Z4gemmi", kGrid, kBlock, 0));
-  EXPECT_TRUE(names.takes_iteration(1));
+  EXPECT_TRUE(names.wants_iteration(1));
+  EXPECT_FALSE(names.leaves_out_iterations());
+}
+
+TEST(LaunchPolicy, FirstLeavesOutIterationsThatHoldNothingNew) {
+  LaunchPolicy first = policy("first:1");
+  std::string looked_at;
+  bool wanted = true;
+  for (std::uint64_t iteration = 0; iteration < 24; ++iteration) {
+    // In the one that is looked at after seven that were not, there is another kernel.
+    const char* const kernel = iteration == 16 ? "b" : "a";
+    looked_at += !wanted ? '-' : first.take(kernel, kGrid, kBlock, iteration) ? 'x' : '0';
+    wanted = first.wants_iteration(iteration + 1);
+  }
+  // The first does not know yet that there are iterations.
+  EXPECT_EQ(looked_at, "xx0-0---0-------x0-0---0");
+}
+
+TEST(LaunchPolicy, FirstLeavesOutNothingAfterIterationsWithoutLaunches) {
+  LaunchPolicy first = policy("first:1");
+  for (std::uint64_t ended = 1; ended < 9; ++ended) EXPECT_TRUE(first.wants_iteration(ended));
+  EXPECT_TRUE(first.leaves_out_iterations());
 }
 
 TEST(LaunchPolicy, WhatIsNone) {

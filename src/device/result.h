@@ -71,8 +71,8 @@ struct SkippedRow {
   std::uint64_t launches = 0;
 };
 
-// Iterations of its process that had begun when it was launched, as pasta_step() tells: in the
-// n-th, "step#n-1", n. Results of one launch may have it, or not.
+// Iterations of its process that had ended when it was launched, as base::IterationCounter counts
+// them: by pasta_step(), in "step#n-1", n. Results of one launch may have it, or not.
 struct IterationRow {
   std::uint64_t begun = 0;
 };

@@ -16,22 +16,27 @@ constexpr std::size_t kMostRuns = 1024;
 
 using Run = std::pair<std::uint64_t, std::uint64_t>;
 
+// The first granule from `at` on that is marked, or is not; `granules` when there is none.
+std::uint64_t next(const std::uint64_t* words, std::uint64_t granules, std::uint64_t at,
+                   bool marked) {
+  while (at < granules) {
+    const std::uint64_t word = marked ? words[at / 64] : ~words[at / 64];
+    const std::uint64_t rest = word >> at % 64;
+    if (rest != 0) return std::min(at + lowest_bit(rest), granules);
+    at = (at / 64 + 1) * 64;
+  }
+  return granules;
+}
+
 // Granules [begin, end) that are marked.
 std::vector<Run> runs_of(const std::uint64_t* words, std::uint64_t granules) {
   std::vector<Run> runs;
-  for (std::uint64_t at = 0; at < granules; ++at) {
-    if (at % 64 == 0 && words[at / 64] == 0) {
-      at += 63;
-      continue;
-    }
-    if ((words[at / 64] >> at % 64 & 1) == 0) continue;
-    if (!runs.empty() && runs.back().second == at) {
-      ++runs.back().second;
-    } else {
-      runs.emplace_back(at, at + 1);
-    }
+  for (std::uint64_t end = 0;;) {
+    const std::uint64_t begin = next(words, granules, end, true);
+    if (begin >= granules) return runs;
+    end = next(words, granules, begin, false);
+    runs.emplace_back(begin, end);
   }
-  return runs;
 }
 
 // In granules twice as large.

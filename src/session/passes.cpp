@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/iteration_counter.h"
+#include "base/iteration_name.h"
 #include "base/temp_file.h"
 #include "correlate/object_names.h"
 #include "device/result.h"
@@ -151,7 +153,7 @@ class Timed final : public Scan {
     const auto [known, is_new] = launches_.try_emplace(process.value);
     if (!is_new) return known->second;
     std::vector<Kernel> kernels = std::exchange(kernels_[process.value], {});
-    set_iterations(kernels, marks_[process.value]);
+    set_iterations(kernels, marks_of(process));
     const bool numbered =
         std::ranges::all_of(kernels, [](const Kernel& kernel) { return kernel.ordinal > 0; });
     std::ranges::stable_sort(kernels, {}, [numbered](const Kernel& kernel) {
@@ -189,6 +191,65 @@ class Timed final : public Scan {
   };
   // From when on it is which iteration, as LaunchKey has it.
   using Marks = std::map<std::int64_t, std::uint32_t>;
+  // A range that begins, which base::IterationCounter knows.
+  struct Mark {
+    std::int64_t start_ns, end_ns;
+    std::uint64_t name;
+    base::IterationMark kind;
+  };
+
+  // Those of pasta_step() say which they are; others are counted as the collector does.
+  Marks marks_of(ProcessId process) {
+    Marks marks = std::exchange(marks_[process.value], {});
+    if (!marks.empty()) return marks;
+    std::vector<Mark> told = std::exchange(told_[process.value], {});
+    for (auto& [lane, outermost] : outermost_) {
+      if (dictionary().lane({lane}).process != process) continue;
+      told.insert(told.end(), outermost.begin(), outermost.end());
+    }
+    std::ranges::stable_sort(told, {}, &Mark::start_ns);
+    base::IterationCounter counter;
+    for (const Mark& mark : told) {
+      if (counter.mark(mark.kind, mark.name)) {
+        marks[mark.start_ns] = static_cast<std::uint32_t>(counter.ended());
+      }
+    }
+    return marks;
+  }
+
+  void take_mark(const Event& event) {
+    if (event.kind != Kind::kScope) return;
+    const auto domain = static_cast<ScopeDomain>(event.detail);
+    if (domain != ScopeDomain::kModule && domain != ScopeDomain::kAnnotation) return;
+    const auto [known, is_new] = names_.try_emplace({event.name.value, event.detail});
+    Mark& mark = known->second;
+    const std::string_view text = dictionary().text(event.name);
+    if (is_new && domain == ScopeDomain::kModule) {
+      mark.kind = base::IterationMark::kForward;
+    } else if (is_new && text.starts_with(base::kOptimizerStep)) {
+      mark.kind = base::IterationMark::kOptimizer;
+    } else if (is_new && base::names_iteration(text)) {
+      mark.kind = base::IterationMark::kRange;
+    }
+    if (is_new) {
+      const base::NumberInName number = base::number_in_name(text);
+      const bool stem = mark.kind == base::IterationMark::kRange && number.begin != number.end;
+      mark.name = std::hash<std::string_view>()(stem ? text.substr(0, number.begin) : text);
+    }
+    if (mark.kind == base::IterationMark::kNone || !budget().take(sizeof(Mark))) return;
+    mark.start_ns = event.start_ns;
+    mark.end_ns = event.end_ns;
+    if (mark.kind != base::IterationMark::kForward) {
+      told_[process_of(event).value].push_back(mark);
+      return;
+    }
+    // Of those of the main thread the ones that lie in no other: what lies in this one has ended.
+    const Lane lane = dictionary().lane(event.lane);
+    if (lane.native_id != dictionary().process(lane.process).native_id) return;
+    std::vector<Mark>& outermost = outermost_[event.lane.value];
+    while (!outermost.empty() && outermost.back().start_ns >= mark.start_ns) outermost.pop_back();
+    outermost.push_back(mark);
+  }
 
   void set_iterations(std::vector<Kernel>& kernels, const Marks& marks) {
     if (marks.empty()) return;
@@ -214,6 +275,8 @@ class Timed final : public Scan {
       auto& marks = marks_[process_of(event).value];
       marks[event.start_ns] = static_cast<std::uint32_t>(*step + 1);
       marks.try_emplace(event.end_ns, static_cast<std::uint32_t>(*step + 2));
+    } else {
+      take_mark(event);
     }
     if (event.kind != Kind::kKernel) return;
     const std::size_t index = count_++;
@@ -235,6 +298,9 @@ class Timed final : public Scan {
   std::map<std::uint32_t, std::vector<Kernel>> kernels_;  // by process
   std::map<std::uint32_t, Launches> launches_;            // the same, when they have been asked for
   std::map<std::uint32_t, Marks> marks_;
+  std::map<std::uint32_t, std::vector<Mark>> told_;
+  std::map<std::uint32_t, std::vector<Mark>> outermost_;  // by lane
+  std::map<std::pair<std::uint32_t, std::uint16_t>, Mark> names_;
   std::vector<Call> calls_;
   std::size_t count_ = 0;
   std::uint64_t left_out_ = 0;

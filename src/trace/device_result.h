@@ -33,12 +33,14 @@ struct DeviceCollector {
   void (*note)(std::uint32_t reason, std::uint64_t count, const char* text);
   // Whether launches that begin now belong into the trace.
   bool (*is_collecting)();
-  // How many iterations of the program have ended, as it marks them.
+  // How many iterations of the program have ended, as base::IterationCounter counts them.
   std::uint64_t (*iterations)();
   // `function` is called before the process ends without running its handlers.
   void (*before_end)(void (*function)());
   // `function` is called by the thread that ends an iteration, with how many have ended.
   void (*on_iteration)(void (*function)(std::uint64_t ended));
+  // As trace::switch_capture().
+  void (*switch_capture)(bool on);
 };
 
 // The collector's function of this name.

@@ -16,7 +16,9 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <utility>
 
+#include "base/iteration_counter.h"
 #include "base/iteration_name.h"
 #include "event/path_nodes.h"
 #include "trace/append_text.h"
@@ -248,6 +250,8 @@ struct SpoolThread {
   std::uint64_t tokens;
   std::uint64_t steps;
   std::int64_t step_start_ns;
+  base::IterationMark mark;  // told of when this push is over
+  std::uint64_t mark_name;
 
   std::int64_t loss_ns;       // when `full` began
   std::uint32_t number;       // M of its N-M.lane
@@ -367,8 +371,48 @@ bool may_be_iteration(const Said& said) {
   return said.domain == ScopeDomain::kAnnotation && base::names_iteration(said.name);
 }
 
+// For whoever analyses whole iterations: not those that are collected, which have their own rules.
+constinit std::atomic<bool> g_counts_iterations = false;
+constinit std::atomic<std::uint64_t> g_iterations_ended = 0;
+constinit std::atomic<void (*)(std::uint64_t)> g_on_iteration = nullptr;
+constinit std::atomic_flag g_counting = ATOMIC_FLAG_INIT;
+constinit base::IterationCounter g_counter;  // while g_counting is held
+
+void count_mark(base::IterationMark mark, std::uint64_t name) {
+  while (g_counting.test_and_set(std::memory_order_acquire)) {
+  }
+  const bool ended = g_counter.mark(mark, name);
+  const std::uint64_t count = g_counter.ended();
+  if (ended) g_iterations_ended.store(count, std::memory_order_relaxed);
+  g_counting.clear(std::memory_order_release);
+  auto* const function = g_on_iteration.load();
+  if (ended && function != nullptr) function(count);
+}
+
+// A range that begins now may be where an iteration ends.
+void look_for_mark(SpoolThread& thread, const Said& said) {
+  const auto mark = [&thread](base::IterationMark kind, std::string_view name) {
+    thread.mark = kind;
+    thread.mark_name = hash(name.data(), name.size()).a;
+  };
+  if (said.domain == ScopeDomain::kModule) {
+    if (thread.native_id != getpid()) return;
+    for (std::uint32_t i = 0; i < thread.open_count; ++i) {
+      if (thread.open[i].domain == static_cast<std::uint16_t>(ScopeDomain::kModule)) return;
+    }
+    mark(base::IterationMark::kForward, said.name);
+  } else if (is_optimizer_step(said.name)) {
+    mark(base::IterationMark::kOptimizer, said.name);
+  } else if (may_be_iteration(said)) {
+    const base::NumberInName number = base::number_in_name(said.name);
+    mark(base::IterationMark::kRange,
+         number.begin == number.end ? said.name : said.name.substr(0, number.begin));
+  }
+}
+
 // Of a range that begins, where iterations are collected: what its end will mean.
-std::uint8_t begin_range(const Said& said) {
+std::uint8_t begin_range(SpoolThread& thread, const Said& said) {
+  if (g_counts_iterations.load(std::memory_order_relaxed)) look_for_mark(thread, said);
   if (!collects_iterations()) return captures(said.name) ? kCaptures : std::uint8_t{0};
   if (is_optimizer_step(said.name)) {
     return may_tell(static_cast<std::uint64_t>(Teller::kOptimizers)) ? kOptimizer : std::uint8_t{0};
@@ -1465,6 +1509,7 @@ void after_fork() noexcept {
   if (g_run.process != nullptr) munmap(g_run.process, 4096);
   make_process(true);
   g_captures.store(0, std::memory_order_relaxed);
+  g_counting.clear();
   // Who told of iterations does so in the parent.
   g_switched.store(false, std::memory_order_relaxed);
   g_teller.store(0, std::memory_order_relaxed);
@@ -1592,7 +1637,19 @@ SpoolPush::~SpoolPush() {
     thread_->page->pending.store(0, std::memory_order_release);
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  const auto mark = std::exchange(thread_->mark, base::IterationMark::kNone);
+  const std::uint64_t name = thread_->mark_name;
   finish_push(*thread_);
+  // Who is told may push.
+  if (mark != base::IterationMark::kNone) count_mark(mark, name);
+}
+
+void count_iterations() noexcept { g_counts_iterations.store(true); }
+std::uint64_t iterations_ended() noexcept {
+  return g_iterations_ended.load(std::memory_order_relaxed);
+}
+void on_iteration(void (*function)(std::uint64_t ended)) noexcept {
+  g_on_iteration.store(function);
 }
 
 std::uint32_t SpoolPush::file() const noexcept { return thread_->number; }
@@ -1733,7 +1790,7 @@ std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
   // Not that of another thread's range, whatever the program mixes up.
   const std::uint64_t token =
       (std::uint64_t{thread.number} << kTokenBits | ++thread.tokens) & ~kDeep;
-  const std::uint8_t meaning = may_collect() ? begin_range(told) : std::uint8_t{0};
+  const std::uint8_t meaning = may_collect() ? begin_range(thread, told) : std::uint8_t{0};
   const bool silent = !may_collect() || !(is_captured() || meaning == kCaptures);
   // Once one has been skipped, so are those in it: what a stack skipped are its innermost.
   if (thread.open_count == kMaxOpen || thread.skipped_count > 0) {
@@ -1861,7 +1918,7 @@ void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
 std::uint64_t SpoolPush::start(const Said& told, std::string_view lane) noexcept {
   std::optional<Discreet> discreet;
   const Said& said = keepable(told, discreet);
-  const std::uint8_t meaning = begin_range(told);
+  const std::uint8_t meaning = begin_range(*thread_, told);
   if (!is_captured() && meaning != kCaptures) return 0;
   std::uint32_t number = 0;
   Started* started = take_started(number);
@@ -1963,6 +2020,9 @@ void SpoolPush::step() noexcept {
     event.start_ns = thread.step_start_ns;
     event.end_ns = now_ns;
     add(event);
+  }
+  if (g_counts_iterations.load(std::memory_order_relaxed)) {
+    thread.mark = base::IterationMark::kStep;
   }
   if (may_collect() && collects_iterations() &&
       may_tell(static_cast<std::uint64_t>(Teller::kSteps))) {

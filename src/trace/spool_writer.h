@@ -85,6 +85,12 @@ void on_collection_change(void (*changed)() noexcept) noexcept;
 // The vendor's switch of profilers, which the program has set (cudaProfilerStart,
 // cudaProfilerStop). Does nothing unless the run collects by it.
 void switch_capture(bool on) noexcept;
+// From now on iterations are counted, by what base::IterationCounter makes of pasta_step() and of
+// the ranges that begin while this process is collected from.
+void count_iterations() noexcept;
+std::uint64_t iterations_ended() noexcept;
+// `function` is called by the thread that ends one, outside of pushes, with how many have ended.
+void on_iteration(void (*function)(std::uint64_t ended)) noexcept;
 // Of the run: see RunPage.
 spool::CaptureBy capture_by() noexcept;
 std::uint32_t cuda_options() noexcept;

@@ -7,10 +7,13 @@ import sys
 import time
 
 import pastaprof
+import torch
+
 from workload import make
 
 
 def main():
+    torch.backends.cuda.matmul.allow_tf32 = True
     step = make(sys.argv[1])
     for _ in range(5):
         step()

@@ -114,6 +114,19 @@ class Passes(unittest.TestCase):
         joined = self.join("".join(lines), patched((1, "a"), (2, "b"), blob=blob))
         self.assertEqual([d[:3] for d in self.devices(joined)], [(1, "3100 3150", "other_run"), (2, "3200 3250", "other_run")])
 
+    def test_iterations_are_counted_where_no_step_marks_them(self):
+        # Four passes through a model, the second of which ends iteration 0. In each one launch, of which the device
+        # runs all after the last; the last alone was analysed.
+        lines, ends = [HEAD.format(pid=42)], []
+        for number in range(1, 5):
+            begin = 100 * number
+            lines.append(f'api {begin + 10} {begin + 20} T1 "launch" correlation=P1:{number}\n'
+                         f'scope {begin + 5} {begin + 30} T1 "inner" module\nscope {begin} {begin + 40} T1 "Net" module\n')
+            ends.append(f'kernel {1000 + begin} {1000 + begin + 50} L1 "a" correlation=P1:{number} grid=4,1,1\n')
+        blob = blobs.result(blobs.table(blobs.ITERATION, [(3,)]), grid=(4, 1, 1)).hex()
+        joined = self.join("".join(lines + ends), patched((1, "a"), blob=blob))
+        self.assertEqual([d[:3] for d in self.devices(joined)], [(1, "1400 1450", "other_run")])
+
     def test_what_share_of_the_time_was_analysed(self):
         self.join(timed("a", "b", "b", "b"), patched((1, "a")))
         finding = self.part(self.report("access"), "times-of-another-run")

@@ -22,6 +22,8 @@ void fake_module(void* context, void* module, const void* cubin, std::size_t byt
 void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags);
 void fake_free(std::uint64_t address);
 void fake_encode(const void* map, std::uint64_t address);
+// A call of the driver's that is told of by its number, and succeeds.
+void fake_call(std::uint32_t callback);
 void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel);
 // A graph of these kernels, once more.
 void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,

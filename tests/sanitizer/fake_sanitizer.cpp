@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,7 +107,10 @@ EXPORT int sanitizerEnableDomain(std::uint32_t enable, Handle, Domain domain) {
   return 0;
 }
 bool launches_called = false;
+std::set<std::uint32_t> calls_enabled;
 EXPORT int sanitizerEnableCallback(std::uint32_t enable, Handle, Domain, std::uint32_t id) {
+  if (enable != 0) calls_enabled.insert(id);
+  if (enable == 0) calls_enabled.erase(id);
   if (id == static_cast<std::uint32_t>(DriverCallback::kLaunch)) launches_called = enable != 0;
   return 0;
 }
@@ -213,6 +217,15 @@ EXPORT void fake_encode(const void* map, std::uint64_t address) {
   call.result = &result;
   callback(nullptr, Domain::kDriver, static_cast<std::uint32_t>(DriverCallback::kEncodeTiled),
            &call);
+}
+EXPORT void fake_call(std::uint32_t id) {
+  if (!calls_enabled.contains(id)) return;
+  const std::int32_t result = 0;
+  CallData call{};
+  callback(nullptr, Domain::kDriver, id, &call);
+  call.ends = 1;
+  call.result = &result;
+  callback(nullptr, Domain::kDriver, id, &call);
 }
 EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel) {
   const LaunchData data = data_of(context, module, stream, *kernel);

@@ -10,12 +10,14 @@
 #include <thread>
 #include <vector>
 
+#include "adapters/sanitizer/api.h"
 #include "adapters/sanitizer/testing.h"
 #include "fake.h"
 #include "pasta/pasta.h"
 
 namespace {
 
+using pasta::adapters::sanitizer::DriverCallback;
 using pasta::device::Access;
 using pasta::device::Space;
 using pasta::device::Warp;
@@ -35,6 +37,7 @@ struct Fake {
   FUNCTION(fake_allocate);
   FUNCTION(fake_free);
   FUNCTION(fake_encode);
+  FUNCTION(fake_call);
   FUNCTION(fake_launch);
   FUNCTION(fake_launch_graph);
   FUNCTION(fake_hold);
@@ -49,6 +52,7 @@ struct Fake {
     FIND(fake_allocate);
     FIND(fake_free);
     FIND(fake_encode);
+    FIND(fake_call);
     FIND(fake_launch);
     FIND(fake_launch_graph);
     FIND(fake_hold);
@@ -172,6 +176,32 @@ int main(int argc, char** argv) {
       launch(stride);
       pasta_step();
     }
+  } else if (scene == "ranges") {
+    for (int i = 0; i < 6; ++i) {
+      const pasta::annotate step(("step " + std::to_string(i)).c_str());
+      launch(copy);
+      launch(stride);
+    }
+  } else if (scene == "capture") {
+    const auto call = [&](DriverCallback callback) {
+      fake.fake_call(static_cast<std::uint32_t>(callback));
+    };
+    launch(copy);
+    call(DriverCallback::kBeginCapture2);
+    pasta_step();
+    call(DriverCallback::kEndCapture);
+    launch(copy);
+    pasta_step();
+    launch(copy);
+  } else if (scene == "profiler") {
+    const auto call = [&](DriverCallback callback) {
+      fake.fake_call(static_cast<std::uint32_t>(callback));
+    };
+    launch(copy);
+    call(DriverCallback::kProfilerStart);
+    launch(stride);
+    call(DriverCallback::kProfilerStop);
+    launch(copy);
   } else if (scene == "range") {
     launch(copy);
     const std::uint64_t range = pasta_begin("inside");

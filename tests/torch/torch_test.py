@@ -322,6 +322,32 @@ class Torch(unittest.TestCase):
         inside = next(scope for scope in trace.scopes if scope["name"] == "aten::inside")
         self.assertEqual(inside["path"], (("python", "program.py(6): <lambda>"),))
 
+    def test_iterations_are_counted_without_marks(self):
+        """For what analyses whole ones: by the outermost module that comes again, until an optimizer does."""
+        self.program("""
+            import ctypes, torch
+            class Collector(ctypes.Structure):
+                _fields_ = [("size", ctypes.c_size_t), ("push", ctypes.c_void_p), ("note", ctypes.c_void_p),
+                            ("is_collecting", ctypes.c_void_p), ("iterations", ctypes.CFUNCTYPE(ctypes.c_uint64))]
+            get = ctypes.CDLL(None).pasta_device_collector_v1
+            get.restype = ctypes.POINTER(Collector)
+            iterations = get().contents.iterations
+            model, loss_of = torch.nn.Sequential(torch.nn.Linear(2, 2)), torch.nn.MSELoss()
+            data, told = torch.ones(1, 2), []
+            def step():
+                told.append(iterations())
+                return loss_of(model(data), data)
+            for _ in range(4):
+                step()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(4):
+                step().backward()
+                optimizer.step()
+            print(*told, iterations())
+            """)
+        # Before each forward pass. The first optimizer's step may be the only one.
+        self.assertEqual(self.output.split(), "0 0 1 2 3 4 1 2 3".split())
+
     def test_a_thread_and_a_forked_process(self):
         trace = self.program("""
             import os, threading, torch

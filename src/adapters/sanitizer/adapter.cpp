@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -185,7 +186,8 @@ struct State {
   bool global_only = true;  // see start()
   const PatchKind* asked = nullptr;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
-  std::atomic<std::uint64_t> left_out_iterations{0};
+  std::uint64_t left_out_iterations = 0;
+  std::atomic<std::uint32_t> captures{0};  // of graphs, that have begun and not ended
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
@@ -632,6 +634,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   pending.sequence = ++stream->begun;
   stream->open.insert(pending.sequence);
   t_begun.push_back({stream, data.context, pending.sequence});
+  if (context->pending.empty()) s.wake.notify_one();
   context->pending.push_back(std::move(pending));
   ++s.analysed;
 }
@@ -727,29 +730,37 @@ bool make_room(const Context& context, HostRoom& room, std::size_t bytes) {
   return true;
 }
 
-// Takes some of what is complete. Two threads may do so at a time, each with its room.
-void take_results(Context& context, std::uint32_t streams, HostRoom& host) {
+// What streams say of how far they are. False when the device has failed.
+bool read_marks(Context& context, std::uint32_t streams) {
   State& s = state();
-  make_own_stream(context);
   std::vector<std::uint64_t> marks(streams);
-  if (!good(s.api.copy_to_host(marks.data(), context.arena, marks.size() * sizeof marks[0],
-                               context.own_stream),
-            "the marks")) {
-    const std::lock_guard lock(s.mutex);
+  const bool read = good(s.api.copy_to_host(marks.data(), context.arena,
+                                            marks.size() * sizeof marks[0], context.own_stream),
+                         "the marks");
+  const std::lock_guard lock(s.mutex);
+  if (!read) {
     context.lost = true;
     s.problems["results of launches were lost: the device has failed"] += context.pending.size();
     context.pending.clear();
     s.room.notify_all();
-    return;
+    return false;
   }
+  for (const auto& [handle, stream] : context.streams) {
+    if (stream && stream->index < streams) {
+      stream->complete = std::max(stream->complete, marks[stream->index]);
+    }
+  }
+  return true;
+}
+
+// Takes some of what is complete. Two threads may do so at a time, each with its room.
+void take_results(Context& context, std::uint32_t streams, HostRoom& host) {
+  State& s = state();
+  make_own_stream(context);
+  if (!read_marks(context, streams)) return;
   std::vector<Pending> complete;
   {
     const std::lock_guard lock(s.mutex);
-    for (const auto& [handle, stream] : context.streams) {
-      if (stream && stream->index < streams) {
-        stream->complete = std::max(stream->complete, marks[stream->index]);
-      }
-    }
     std::deque<Pending> left;
     for (Pending& pending : context.pending) {
       if (pending.sequence <= pending.stream->complete && complete.size() < kMostTaken) {
@@ -811,6 +822,11 @@ void watch() {
     std::vector<std::pair<Context*, std::uint32_t>> busy;
     {
       std::unique_lock lock(s.mutex);
+      s.wake.wait(lock, [&s] {
+        return std::ranges::any_of(s.contexts, [](const auto& known) {
+          return !known.second->pending.empty() && !known.second->lost;
+        });
+      });
       s.wake.wait_for(lock, s.hurry ? Clock::duration(200us) : Clock::duration(kLook));
       for (const auto& [handle, context] : s.contexts) {
         if (!context->pending.empty() && !context->lost) {
@@ -860,6 +876,35 @@ std::size_t wait_for_results(Handle handle, Clock::time_point deadline) {
   }
 }
 
+// Until the device is done with all launches that were analysed; their results are taken by our
+// thread meanwhile, and afterwards.
+void wait_for_launches(Handle handle, Clock::time_point deadline) {
+  State& s = state();
+  for (;;) {
+    write_marks(handle);
+    Context* context = nullptr;
+    std::uint32_t streams = 0;
+    {
+      const std::lock_guard lock(s.mutex);
+      const auto known = s.contexts.find(handle);
+      if (known == s.contexts.end() || known->second->lost || known->second->arena == nullptr)
+        return;
+      context = known->second.get();
+      streams = context->stream_count;
+    }
+    make_own_stream(*context);
+    if (!read_marks(*context, streams)) return;
+    {
+      const std::lock_guard lock(s.mutex);
+      const bool done = std::ranges::all_of(context->streams, [](const auto& stream) {
+        return !stream.second || stream.second->complete >= stream.second->begun;
+      });
+      if (done || Clock::now() > deadline) return;
+    }
+    std::this_thread::sleep_for(kHelpAgain);
+  }
+}
+
 // What launches are told of costs, so it is only where there are patches.
 void tell_of_launches(bool on) {
   State& s = state();
@@ -891,12 +936,12 @@ void switch_patch(const PatchKind* patch) {
   }
   // Launches run what their code is when the device comes to them. So before there is a patch that
   // asks what they were given, those that nobody told of are over, and those that begin meanwhile
-  // are told of, and given nothing; and before a patch goes, what it counted is taken.
+  // are told of, and given nothing; and before a patch goes, those that it counts in are over, too.
   if (none_before) {
     tell_of_launches(true);
     for (const Handle handle : contexts) wait_for_context(handle);
   }
-  for (const Handle handle : contexts) wait_for_results(handle, Clock::now() + kMostWait);
+  for (const Handle handle : contexts) wait_for_launches(handle, Clock::now() + kMostWait);
   const std::lock_guard one_after_the_other(s.patching);
   {
     const std::lock_guard lock(s.mutex);
@@ -947,9 +992,14 @@ void push_left_out(std::uint64_t launches) {
 // Between the iterations that are analysed the program runs as it was.
 void iteration_ended(std::uint64_t ended) {
   State& s = state();
-  if (!s.active.load(std::memory_order_relaxed)) return;
-  const bool takes = s.policy.takes_iteration(ended);
-  if (!takes) ++s.left_out_iterations;
+  // Waiting for the device would spoil a graph that is just captured.
+  if (!s.active.load(std::memory_order_relaxed) || s.captures > 0) return;
+  bool takes = false;
+  {
+    const std::lock_guard lock(s.mutex);
+    takes = s.policy.wants_iteration(ended);
+    if (!takes) ++s.left_out_iterations;
+  }
   t_ours = true;
   switch_patch(takes ? s.asked : nullptr);
   t_ours = false;
@@ -968,10 +1018,11 @@ void finish() {
   std::uint64_t left = 0;
   for (const Handle handle : contexts) left += wait_for_results(handle, deadline);
   std::map<std::string, std::uint64_t> problems;
-  std::uint64_t launches = 0, analysed = 0, left_out = 0;
+  std::uint64_t launches = 0, analysed = 0, left_out = 0, iterations = 0;
   bool any_callback = false;
   {
     const std::lock_guard lock(s.mutex);
+    iterations = s.left_out_iterations;
     problems = s.problems;
     launches = s.launches;
     analysed = s.analysed;
@@ -989,12 +1040,20 @@ void finish() {
     note(Reason::kCollectorWarning, count, fmt::format("analysis of accesses: {}", what));
   }
   push_left_out(left_out);
-  if (const std::uint64_t iterations = s.left_out_iterations; iterations > 0) {
+  // One of them: problems of one reason are told together.
+  if (launches > analysed) {
+    note(Reason::kNotRecorded, launches - analysed,
+         "launches whose accesses were not analysed" +
+             (iterations == 0
+                  ? std::string()
+                  : fmt::format("; those of {} whole iterations are not counted", iterations)));
+  } else if (iterations > 0) {
     note(Reason::kNotRecorded, iterations,
          "iterations whose launches were not analysed nor counted, as --launches says");
   }
-  if (launches > analysed) {
-    note(Reason::kNotRecorded, launches - analysed, "launches whose accesses were not analysed");
+  if (s.policy.is_of_iterations() && s.collector->iterations() == 0 && analysed > 0) {
+    note(Reason::kCollectorWarning, 1,
+         "nothing has marked iterations, so all was one: mark them by pasta_step()");
   }
   log("end: {} launches, {} analysed", launches, analysed);
 }
@@ -1121,6 +1180,24 @@ void on_call(DriverCallback callback, const CallData& call) {
                      reinterpret_cast<std::uintptr_t>(encode.address));
       break;
     }
+    case DriverCallback::kBeginCapture:
+    case DriverCallback::kBeginCaptureOwn:
+    case DriverCallback::kBeginCapture2:
+    case DriverCallback::kBeginCapture2Own:
+    case DriverCallback::kBeginCaptureToGraph:
+    case DriverCallback::kBeginCaptureToGraphOwn:
+      if (call.ends != 0 && call.result != nullptr && *call.result == 0) ++s.captures;
+      break;
+    case DriverCallback::kEndCapture:
+    case DriverCallback::kEndCaptureOwn:
+      if (call.ends != 0 && s.captures > 0) --s.captures;
+      break;
+    case DriverCallback::kProfilerStart:
+      if (call.ends != 0) s.collector->switch_capture(true);
+      break;
+    case DriverCallback::kProfilerStop:
+      if (call.ends == 0) s.collector->switch_capture(false);
+      break;
   }
 }
 
@@ -1225,11 +1302,17 @@ Status start() {
   s.started = s.active = true;
   PASTA_TRY(check(s.api.subscribe(&s.subscriber, on_callback, nullptr), "Compute Sanitizer"));
   PASTA_TRY(check(s.api.enable_domain(1, s.subscriber, Domain::kResource), "callbacks of memory"));
-  for (const DriverCallback callback : {DriverCallback::kEncodeTiled, DriverCallback::kEncodeIm2col,
-                                        DriverCallback::kEncodeIm2colWide}) {
+  for (const DriverCallback callback :
+       {DriverCallback::kEncodeTiled, DriverCallback::kEncodeIm2col,
+        DriverCallback::kEncodeIm2colWide, DriverCallback::kBeginCapture,
+        DriverCallback::kBeginCaptureOwn, DriverCallback::kBeginCapture2,
+        DriverCallback::kBeginCapture2Own, DriverCallback::kBeginCaptureToGraph,
+        DriverCallback::kBeginCaptureToGraphOwn, DriverCallback::kEndCapture,
+        DriverCallback::kEndCaptureOwn, DriverCallback::kProfilerStart,
+        DriverCallback::kProfilerStop}) {
     good(s.api.enable_callback(1, s.subscriber, Domain::kDriver,
                                static_cast<std::uint32_t>(callback)),
-         "callbacks of tensor maps");
+         "callbacks of the driver");
   }
   tell_of_launches(true);
   sigset_t all, before;
@@ -1239,7 +1322,7 @@ Status start() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::atexit(finish);
   s.collector->before_end(finish);
-  if (s.policy.sort() == device::LaunchPolicy::Sort::kIterations) {
+  if (s.policy.leaves_out_iterations()) {
     s.collector->on_iteration(iteration_ended);
   }
   return {};

@@ -41,13 +41,23 @@ enum class SynchronizeCallback : std::uint32_t { kStream = 1, kContext = 2 };
 // Of the driver's functions; those for a thread's own default stream as well.
 enum class DriverCallback : std::uint32_t {
   kLaunch = 307,
+  kProfilerStart = 308,
+  kProfilerStop = 309,
   kLaunchOwn = 442,
   kLaunchCooperative = 477,
   kLaunchCooperativeOwn = 478,
+  kBeginCapture = 495,
+  kBeginCaptureOwn = 496,
+  kEndCapture = 497,
+  kEndCaptureOwn = 498,
+  kBeginCapture2 = 539,
+  kBeginCapture2Own = 540,
   kLaunchEx = 652,
   kLaunchExOwn = 653,
   kEncodeTiled = 697,
   kEncodeIm2col = 698,
+  kBeginCaptureToGraph = 720,
+  kBeginCaptureToGraphOwn = 721,
   kEncodeIm2colWide = 781,
 };
 enum class LaunchCallback : std::uint32_t { kBegin = 1, kEnd = 3 };
