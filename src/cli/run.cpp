@@ -120,7 +120,7 @@ const OptionRow kPythonRow = {
     "PASTA_PYTHON",
     "WHAT",
     "How much of Python's call stack is told with operators: nothing, the "
-    "nearest line of the user's own, or all of it",
+    "nearest line of the user's own, or all of it; an operator takes some 0.35, 0.40 or 0.55 us",
     &Settings::python,
     kPythonModes};
 
