@@ -10,7 +10,7 @@
 
     pasta.mark("cache miss")              # a moment
     pasta.step()                          # between iterations: from one call to the next is one
-    pasta.tag(weights, name="weights")    # what a tensor, an array or a piece of memory is
+    pasta.tag(weights, "weights")         # what a tensor, an array or a piece of memory is
     pasta.stop(); pasta.start()           # leave out what is in between, in the whole process
     pasta.watched()                       # whether anybody watches
 

@@ -147,7 +147,9 @@ def _memory(what):
 
 
 def tag(what, bytes=None, name=""):
-    """Names a piece of memory: an address with its bytes, a tensor, or an array."""
+    """Names a piece of memory: tag(tensor, "weights") of a tensor or an array, tag(address, bytes, "weights")."""
+    if isinstance(bytes, str):
+        bytes, name = None, bytes
     if isinstance(what, int):
         address = what
         if bytes is None:

@@ -181,13 +181,13 @@ class Annotations(unittest.TestCase):
             pasta.tag(Array((5, 6), (100, 4)), name="with gaps")
             pasta.tag(Array((5,), (-8,)), name="backwards")
             pasta.tag(Array((0, 6)), name="empty")
-            pasta.tag(Tensor(), name="tensor")
+            pasta.tag(Tensor(), "tensor")
             """
         self.same(script, ["plain", "whole", "with gaps", "backwards", "empty", "tensor"])
         found = re.findall(r'"([^"]*)" annotation arguments="\{\\"address\\":(\d+),\\"bytes\\":(\d+)\}"', self.dump)
         self.assertEqual(found, [("plain", "64", "32"), ("whole", "4096", "120"), ("with gaps", "4096", "424"),
                                  ("backwards", "4064", "36"), ("empty", "4096", "0"), ("tensor", "8192", "26")])
-        for wrong in ("pasta.tag(64)", "pasta.tag('x', 3)"):
+        for wrong in ("pasta.tag(64)", "pasta.tag(64, 'x')", "pasta.tag('x', 3)"):
             self.watch(f"try: {wrong}\nexcept TypeError as e: print(e)")
             self.assertIn("tag: ", self.output)
 
