@@ -27,10 +27,12 @@ def of_status(name):
         return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
 
 
-def timed(step, steps):
+def timed(step, steps, cores):
     """Of each step and of what ends its iteration ms, and of all together ms of processors."""
     import pastaprof
+    from workload import gpu_ms
     times, ends = [], []
+    fast = {"gpu_ms": gpu_ms(), "core_ms": cores.place()}
     processors, thread = time.process_time(), time.thread_time()
     for _ in range(steps):
         begin = time.perf_counter()
@@ -39,7 +41,7 @@ def timed(step, steps):
         pastaprof.step()
         times.append((end - begin) * 1e3)
         ends.append((time.perf_counter() - end) * 1e3)
-    return {"ms": times, "end_ms": ends, "processors_ms": (time.process_time() - processors) * 1e3,
+    return {**fast, "core_ms_after": cores.again(), "ms": times, "end_ms": ends, "processors_ms": (time.process_time() - processors) * 1e3,
             "thread_ms": (time.thread_time() - thread) * 1e3, "resident_kib": of_status("VmRSS"),
             "most_resident_kib": of_status("VmHWM")}
 
@@ -68,7 +70,8 @@ def turns_of_patches(step, adapter):
 def serve(model, never):
     import pastaprof
     import torch
-    from workload import make
+    from workload import Cores, make
+    cores = Cores()
     torch.backends.cuda.matmul.allow_tf32 = True
     adapter = None
     torch.zeros(1, device="cuda")  # the adapter begins when CUDA does
@@ -92,7 +95,7 @@ def serve(model, never):
         elif line.strip() == "free":
             print(json.dumps(torch.cuda.mem_get_info()[0]), flush=True)
         else:
-            print(json.dumps(timed(step, int(line))), flush=True)
+            print(json.dumps(timed(step, int(line), cores)), flush=True)
 
 
 class Server:
@@ -144,9 +147,6 @@ def measure(arguments):
     folder = pathlib.Path(arguments.folder) / arguments.model
     folder.mkdir(parents=True, exist_ok=True)
     names = ["bare", *arguments.tools, *(["preload", "never"] if arguments.others else [])]
-    if arguments.cores:
-        # All take turns on the same cores: some are slower than others.
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-arguments.cores:])
     servers = [Server(arguments, name, folder) for name in names]
     for server in servers:
         server.ready = server.told()
@@ -168,35 +168,49 @@ def measure(arguments):
 
 
 def summarise(arguments, told):
-    def all_of(name, what):
-        return [value for window in told[name]["windows"] for value in window[what]]
-    bare = [a + b for a, b in zip(all_of("bare", "ms"), all_of("bare", "end_ms"))]
-    mean, median = statistics.mean(bare), statistics.median(bare)
-    print(f"{arguments.model}: bare mean {mean:.3f} median {median:.3f} min {min(bare):.3f} ms", flush=True)
+    everything = [window for name, of in told.items() if name != "patches" for window in of["windows"]]
+    fastest = {what: min(min(window[what]) if what != "gpu_ms" else window[what] for window in everything)
+               for what in ("core_ms", "gpu_ms")}
+
+    def quiet(window):
+        """Neither the GPU nor one of the two cores ran at less than its speed."""
+        cores = max(window["core_ms"] + window["core_ms_after"])
+        return cores < 1.2 * fastest["core_ms"] and window["gpu_ms"] < 1.1 * fastest["gpu_ms"]
+
+    def steps_of(name):
+        """(ms, whether nothing disturbed it, ms of the step, ms of what ended it), in their order."""
+        return [(a + b, quiet(window), a, b) for window in told[name]["windows"] for a, b in zip(window["ms"], window["end_ms"])]
+
+    bare = steps_of("bare")
+    mean = statistics.mean(ms for ms, *_ in bare)
+    quiet_mean = statistics.mean([ms for ms, is_quiet, *_ in bare if is_quiet] or [mean])
+    print(f"{arguments.model}: bare mean {mean:.3f} ms, of the quiet {quiet_mean:.3f} "
+          f"({sum(is_quiet for _, is_quiet, *_ in bare)} of {len(bare)}), least {min(bare)[0]:.3f}", flush=True)
     for name, of in told.items():
         if name in ("bare", "patches"):
             continue
-        steps, ends = all_of(name, "ms"), all_of(name, "end_ms")
-        both = [a + b for a, b in zip(steps, ends)]
+        steps = steps_of(name)
         # Iterations are counted from the first step of the warm-up.
-        sampled = [i for i in range(len(both)) if (i + WARM_UP) % arguments.apart == 0] if name in arguments.tools else []
+        sampled = [i for i in range(1, len(steps) - 1) if (i + WARM_UP) % arguments.apart == 0 and name in arguments.tools]
         near = {j for i in sampled for j in (i - 1, i, i + 1)}
-        between = [value for i, value in enumerate(both) if i not in near]
-        turns = [statistics.median(w["ms"]) / statistics.median(w0["ms"])
-                 for w, w0 in zip(of["windows"], told["bare"]["windows"])]
-        cpu = [w["processors_ms"] / w0["processors_ms"] for w, w0 in zip(of["windows"], told["bare"]["windows"])]
-        print(f"{arguments.model} {name}: mean {statistics.mean(both):.3f} ({statistics.mean(both) / mean:.3f}); "
-              f"between mean {statistics.mean(between):.3f} ({statistics.mean(between) / mean:.3f}) median "
-              f"{statistics.median(between):.3f} ({statistics.median(between) / median:.3f}) min {min(between):.3f}, "
-              f"median of turns {statistics.median(turns):.3f}; "
-              f"sampled {[(round(ends[i - 1], 1), round(steps[i], 1), round(ends[i], 1), round(steps[i + 1], 1)) for i in sampled if i + 1 < len(steps)]} "
-              f"(on, step, off, next); processor time {statistics.median(cpu):.3f}; device memory "
-              f"{of['memory_mib']} MiB (bare {told['bare']['memory_mib']}), resident {of['windows'][-1]['resident_kib'] >> 10} MiB "
-              f"most {of['windows'][-1]['most_resident_kib'] >> 10} (bare {told['bare']['windows'][-1]['resident_kib'] >> 10}, "
-              f"{told['bare']['windows'][-1]['most_resident_kib'] >> 10}); ended {of['end']}", flush=True)
+        between = [step for i, step in enumerate(steps) if i not in near]
+        undisturbed = [ms for ms, is_quiet, *_ in between if is_quiet] or [0]
+        # As if all steps had been as undisturbed as those.
+        extra = sum(steps[i - 1][3] + steps[i][0] + steps[i + 1][2] for i in sampled)
+        of_all = (extra + (len(steps) - 2 * len(sampled)) * statistics.mean(undisturbed)) / len(steps)
+        windows = of["windows"]
+        print(f"{arguments.model} {name}: mean {statistics.mean(ms for ms, *_ in steps):.3f} "
+              f"({statistics.mean(ms for ms, *_ in steps) / mean:.3f}), of the quiet {of_all:.3f} ({of_all / quiet_mean:.3f}); "
+              f"between: quiet {statistics.mean(undisturbed):.3f} ({statistics.mean(undisturbed) / quiet_mean:.3f}, {len(undisturbed)} steps), "
+              f"least {min(between)[0]:.3f} ({min(between)[0] / min(bare)[0]:.3f}); on, step, off, next: "
+              f"{[tuple(round(value, 1) for value in (steps[i - 1][3], steps[i][2], steps[i][3], steps[i + 1][2])) for i in sampled]}; "
+              f"device memory {of['memory_mib']} MiB (bare {told['bare']['memory_mib']}), resident "
+              f"{windows[-1]['resident_kib'] >> 10} MiB, at most {windows[-1]['most_resident_kib'] >> 10} (bare "
+              f"{told['bare']['windows'][-1]['resident_kib'] >> 10}, {told['bare']['windows'][-1]['most_resident_kib'] >> 10}); "
+              f"ended {of['end']}", flush=True)
     for patch, turns in told.get("patches", {}).items():
         ms = [value for turn in turns for value in turn["ms"]]
-        print(f"{arguments.model} patch {patch}: median {statistics.median(ms):.1f} ms ({statistics.median(ms) / median:.1f}), "
+        print(f"{arguments.model} patch {patch}: median {statistics.median(ms):.1f} ms ({statistics.median(ms) / quiet_mean:.1f}), "
               f"on {[round(turn['on_ms'], 1) for turn in turns]}, off {[round(turn['off_ms'], 1) for turn in turns]}", flush=True)
 
 
@@ -209,11 +223,10 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--apart", type=int, default=250)
-    parser.add_argument("--window", type=int, default=50)
+    parser.add_argument("--window", type=int, default=25)
     parser.add_argument("--tools", nargs="*", default=["reuse", "access"])
     parser.add_argument("--others", action="store_true")
     parser.add_argument("--memory", action="store_true", help="tell also what a process of each takes of the GPU's")
-    parser.add_argument("--cores", type=int, default=6)
     measure(parser.parse_args())
 
 
