@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,6 +99,59 @@ struct Pair {
 struct Shared {
   std::uint64_t launches = 0;
   std::int64_t bytes = 0;
+  double apart = 0;  // launches between them, times bytes
+};
+
+// Which launch touched each piece of the objects of a process last.
+class LastTouches {
+ public:
+  struct Touch {
+    std::string kernel;
+    std::uint64_t number = 0;  // of the launch
+  };
+
+  // found(touch, bytes) for all that is known of `sets`; from now on it is what `by` has touched.
+  template <class Found>
+  void touch(const Sets& sets, const Touch& by, Found found) {
+    const auto touch = std::make_shared<const Touch>(by);
+    for (const auto& [key, set] : sets) {
+      auto& pieces = objects_[key];
+      count_ -= pieces.size();
+      IntervalSet::Reader reader(set);
+      for (stats::Interval piece; reader.next(piece);) put(pieces, piece, touch, found);
+      count_ += pieces.size();
+    }
+  }
+  void clear() {
+    objects_.clear();
+    count_ = 0;
+  }
+  [[nodiscard]] std::size_t pieces() const { return count_; }
+
+ private:
+  struct Piece {
+    std::int64_t end = 0;
+    std::shared_ptr<const Touch> by;
+  };
+  using Pieces = std::map<std::int64_t, Piece>;  // by where they begin
+
+  template <class Found>
+  static void put(Pieces& pieces, const stats::Interval& interval,
+                  const std::shared_ptr<const Touch>& by, Found found) {
+    auto at = pieces.upper_bound(interval.begin);
+    if (at != pieces.begin() && std::prev(at)->second.end > interval.begin) --at;
+    while (at != pieces.end() && at->first < interval.end) {
+      const auto [begin, old] = *at;
+      at = pieces.erase(at);
+      found(*old.by, std::min(old.end, interval.end) - std::max(begin, interval.begin));
+      if (begin < interval.begin) pieces[begin] = {interval.begin, old.by};
+      if (old.end > interval.end) pieces[interval.end] = old;
+    }
+    pieces[interval.begin] = {interval.end, by};
+  }
+
+  std::map<ObjectKey, Pieces> objects_;
+  std::size_t count_ = 0;
 };
 class Iteration {
  public:
@@ -162,6 +217,7 @@ class ReuseTool : public Tool {
     results_.add_findings(report);
     report.parts.emplace_back(kernels());
     report.parts.emplace_back(pairs());
+    report.parts.emplace_back(earlier());
     report.parts.emplace_back(iterations());
     return report;
   }
@@ -177,6 +233,8 @@ class ReuseTool : public Tool {
     std::size_t pieces = 0;       // of these
     bool too_many = false;
     std::map<std::uint64_t, Iteration> numbered;
+    std::uint64_t newest = 0;  // iteration
+    LastTouches touches;
   };
 
   void take(const LaunchResult& result) {
@@ -237,8 +295,11 @@ class ReuseTool : public Tool {
     kernel.sectors += launch.sectors;
     kernel.of_objects += launch.of_objects;
     device::add_row(kernel.fingerprint, launch.fingerprint);
-    // Of what was not analysed nothing is known.
-    if (open.any_before && open.before.number + 1 == launch.number) {
+    // Of what was not analysed nothing is known, and in iterations that are left out nobody counts.
+    const bool follows = open.any_before && launch.iteration <= open.before.iteration + 1;
+    if (!follows) open.touches.clear();
+    find_earlier(open, launch);
+    if (follows && open.before.number + 1 == launch.number) {
       const std::int64_t bytes = shared_length(open.before.sets, launch.sets);
       kernel.runs = add_saturated(kernel.runs, length(launch.sets));
       kernel.before = add_saturated(kernel.before, bytes);
@@ -248,6 +309,7 @@ class ReuseTool : public Tool {
     }
     open.before = launch;
     open.any_before = true;
+    open.newest = std::max(open.newest, launch.iteration);
     if (launch.iteration > 0) {
       add_numbered(open, launch);
     } else {
@@ -258,6 +320,28 @@ class ReuseTool : public Tool {
     }
     open.launch = {};
     open.any = false;
+  }
+
+  void find_earlier(Open& open, const Launch& launch) {
+    std::map<std::string, Shared> found;  // by kernel
+    open.touches.touch(launch.sets, {launch.kernel, launch.number},
+                       [&](const LastTouches::Touch& earlier, std::int64_t bytes) {
+                         // Launches that went on at the same time are told in any order.
+                         if (earlier.number >= launch.number) return;
+                         Shared& shared = found[earlier.kernel];
+                         shared.bytes = add_saturated(shared.bytes, bytes);
+                         shared.apart += static_cast<double>(launch.number - earlier.number) *
+                                         static_cast<double>(bytes);
+                       });
+    for (const auto& [kernel, shared] : found) {
+      Shared& sum = earlier_[{kernel, launch.kernel}];
+      ++sum.launches;
+      sum.bytes = add_saturated(sum.bytes, shared.bytes);
+      sum.apart += shared.apart;
+    }
+    if (open.touches.pieces() <= kMostPieces) return;
+    open.touches.clear();
+    ++forgotten_;
   }
 
   static void add_numbered(Open& open, const Launch& launch) {
@@ -299,7 +383,8 @@ class ReuseTool : public Tool {
     if (error == std::errc() && stop == end) ended_.emplace_back(process, number + 1, name);
   }
 
-  // Those of which launches say that they are of them, and that have ended.
+  // Those of which launches say that they are of them, and that have ended: a mark of the program
+  // says so, or a launch of a later one.
   void take_numbered() {
     for (const auto& [process, number, name] : ended_) {
       auto& numbered = open_[process].numbered;
@@ -309,6 +394,14 @@ class ReuseTool : public Tool {
       known->second.name = name;
       iterations_.push_back(std::move(known->second));
       numbered.erase(known);
+    }
+    for (auto& [process, open] : open_) {
+      for (auto& [number, iteration] : open.numbered) {
+        if (number >= open.newest) continue;
+        iteration.close();
+        iteration.name = fmt::format("iteration {}", number);
+        iterations_.push_back(std::move(iteration));
+      }
     }
   }
 
@@ -370,6 +463,28 @@ class ReuseTool : public Tool {
     return table;
   }
 
+  [[nodiscard]] Table earlier() const {
+    Table table{.id = "earlier",
+                .title = "Which earlier launch has last touched what a launch touches",
+                .columns = {{"earlier"},
+                            {"kernel"},
+                            {"launches", Unit::kCount},
+                            {"shared", Unit::kBytes},
+                            {"launches_apart"}},
+                .rows = {}};
+    std::vector<const std::pair<const Pair, Shared>*> order;
+    for (const auto& line : earlier_) order.push_back(&line);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto* line) { return line->second.bytes; });
+    for (const auto* line : order) {
+      const Shared& shared = line->second;
+      table.rows.push_back({line->first.from, line->first.to, count_cell(shared.launches),
+                            shared.bytes,
+                            ratio_cell(shared.apart, static_cast<double>(shared.bytes))});
+    }
+    return table;
+  }
+
   [[nodiscard]] Table iterations() const {
     Table table{.id = "iterations",
                 .title = "Iterations",
@@ -397,6 +512,16 @@ class ReuseTool : public Tool {
           .evidence = {{"piece", count_cell(most_granule_), Unit::kBytes}},
           .advice = {}});
     }
+    if (forgotten_ > 0) {
+      report.parts.emplace_back(Finding{
+          .id = "touches-forgotten",
+          .level = Finding::Level::kInfo,
+          .text = "pieces that launches touched were too many at once: what earlier launches have "
+                  "touched may be more than is shown",
+          .of = {},
+          .evidence = {{"times", count_cell(forgotten_), Unit::kCount}},
+          .advice = {}});
+    }
     std::uint64_t full = 0, groups = 0;
     for (const auto& [name, kernel] : kernels_) {
       full += kernel.fingerprint.full;
@@ -418,7 +543,8 @@ class ReuseTool : public Tool {
   DeviceResults results_{device::ReusePatch::kFormat, "reuse"};
   std::map<std::uint32_t, Open> open_;  // by process
   std::map<std::string, Kernel> kernels_;
-  std::map<Pair, Shared> pairs_;
+  std::map<Pair, Shared> pairs_, earlier_;
+  std::uint64_t forgotten_ = 0;
   std::vector<Iteration> iterations_;
   std::vector<std::tuple<std::uint32_t, std::uint64_t, std::string>> ended_;  // process, number
   std::uint64_t most_granule_ = 0;
