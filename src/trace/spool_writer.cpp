@@ -1565,6 +1565,7 @@ void stop_collection() noexcept {
   g_collecting.store(false, std::memory_order_relaxed);
   tell_change();
 }
+bool is_stopped() noexcept { return !g_collecting.load(std::memory_order_relaxed); }
 void on_collection_change(void (*changed)() noexcept) noexcept {
   for (auto& one : g_changed) {
     void (*nobody)() noexcept = nullptr;

@@ -76,6 +76,8 @@ unsigned char* make_spool_memory(const char* ending, std::size_t bytes) noexcept
 // ranges of one name.
 void start_collection() noexcept;
 void stop_collection() noexcept;
+// Whether this process has been stopped so.
+bool is_stopped() noexcept;
 // In a run, and not stopped.
 bool is_collecting() noexcept;
 // `changed` is called when this process may have begun or ceased to be; not when the whole run is

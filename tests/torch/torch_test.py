@@ -234,6 +234,25 @@ class Torch(unittest.TestCase):
         self.assertEqual([s for s in trace.scopes if s["domain"] == "python"], [])
         self.assertIn("aten::ones", [scope["name"] for scope in trace.scopes])
 
+    def test_what_is_left_out(self):
+        trace = self.program(f"""
+            import sys
+            sys.path.insert(0, {str(HERE.parents[1] / "python")!r})
+            import pastaprof
+            import torch
+            with torch.autograd.profiler.record_function("range"):
+                ones = torch.ones(3, requires_grad=True)
+                pastaprof.stop()
+                torch.logspace(0, 1, 3)
+            torch.eye(3)
+            pastaprof.start()
+            ones.exp().sum().backward()
+        """)
+        self.needs_operators(trace)
+        names = {scope["name"] for scope in trace.scopes}
+        self.assertLessEqual({"range", "aten::ones", "aten::exp", "ExpBackward0"}, names)
+        self.assertFalse({"aten::logspace", "aten::eye"} & names)
+
     def test_a_module_that_fails_is_over(self):
         trace = self.program("""
             import torch

@@ -35,4 +35,6 @@ struct PastaTorch {
   size_t size;
   struct PastaOpened (*open)(struct PastaOperator* what);
   void (*close)(struct PastaOpened opened);
+  // Once: how to be called no more, and again. From any thread.
+  void (*started)(void (*call)(int on));
 };

@@ -293,6 +293,20 @@ void end(const at::RecordFunction&, at::ObserverContext* context) {
   g_collector->close(opened->opened);
 }
 
+at::CallbackHandle g_callback = 0;
+
+// While nothing is called, operators take as long as if nobody watched.
+void call(int on) noexcept {
+  try {
+    if (on != 0) {
+      at::reenableCallback(g_callback);
+    } else {
+      at::disableCallback(g_callback);
+    }
+  } catch (...) {
+  }
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int pasta_torch_start(
@@ -302,6 +316,7 @@ extern "C" __attribute__((visibility("default"))) int pasta_torch_start(
   }
   if (pthread_key_create(&g_key, end_state) != 0) return 0;
   g_collector = collector;
-  at::addGlobalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));
+  g_callback = at::addGlobalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));
+  collector->started(call);
   return 1;
 }

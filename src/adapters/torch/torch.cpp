@@ -99,7 +99,27 @@ void close(PastaOpened opened) noexcept {
   if (opened.places != 0) push.close_from(opened.places);
 }
 
-constexpr PastaTorch kTorch = {sizeof(PastaTorch), open, close};
+constinit std::atomic<void (*)(int on)> g_call = nullptr;
+
+// Ranges inside of which the run collects may be the operators' own, so it is only where the
+// program has said stop() that nothing has to be known of them.
+void change() noexcept {
+  const auto call = g_call.load(std::memory_order_acquire);
+  if (call == nullptr) return;
+  bool stopped = false;
+  do {
+    stopped = trace::is_stopped();
+    call(stopped ? 0 : 1);
+  } while (stopped != trace::is_stopped());
+}
+
+void started(void (*call)(int on)) noexcept {
+  g_call.store(call, std::memory_order_release);
+  trace::on_collection_change(change);
+  if (trace::is_stopped()) change();
+}
+
+constexpr PastaTorch kTorch = {sizeof(PastaTorch), open, close, started};
 
 // --- what the program in start.py calls
 
