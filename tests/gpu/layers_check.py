@@ -148,30 +148,28 @@ class Check:
                        worst and abs(compared[worst]) <= 0.02, f"at most {compared.get(worst)} off ({worst})")
         self.write()
 
-    # Processes that stay and take turns.
+    # Processes that stay and take turns. In each, what watches is switched off and on: what is compared has the same
+    # memory, and nearly the same seconds.
     def part_cost(self):
-        def watched(*options):
-            number = len(workers)
-            return [self.pastaprof, "run", "-f", "-o", f"cost{number}.pasta", "--report", "-", *options, "--"]
-        workload = [sys.executable, str(HERE / "workload.py"), "10", *self.arguments.models, "--serve", "--turns", "1"]
-        workers = {}
-        # Ours watch all the time; the others are switched on for every other turn.
-        modes = {"bare": "none", "cupti": ("--adapter", "cupti"), "operators, modules": ("--python", "off"),
+        workload = [sys.executable, str(HERE / "workload.py"), "8", *self.arguments.models, "--serve"]
+        # Of ours what `pastaprof run` is told; of the others how the workload switches them on.
+        modes = {"cupti": ("--adapter", "cupti"), "operators, modules": ("--python", "off"),
                  "and lines": ("--python", "lines"), "and stacks": ("--python", "stacks"), "kineto": "full",
                  "kineto with stacks": "stacks", "proton with python": "proton-python"}
-        modes = {mode: options for mode, options in modes.items() if mode not in self.arguments.without}
-        for mode, options in modes.items():
-            before = watched(*options) if isinstance(options, tuple) else []
-            after = ["--switch", options] if isinstance(options, str) else []
+        workers = {}
+        for mode, how in modes.items():
+            if mode in self.arguments.without:
+                continue
+            ours = isinstance(how, tuple)
+            watched = [self.pastaprof, "run", "-f", "-o", f"cost{len(workers)}.pasta", "--report", "-", *how, "--"]
             workers[mode] = subprocess.Popen(
-                [*before, *workload, *after], cwd=self.work, env=self.environment, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                [*(watched if ours else []), *workload, "--switch", "pasta" if ours else how], cwd=self.work,
+                env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        turns = {}  # by model and mode: off, on
         try:
             for worker in workers.values():
                 self.answer(worker)
             end = time.monotonic() + self.arguments.seconds
-            times = {}
-            rounds = 0
             while time.monotonic() < end:
                 for model in self.arguments.models:
                     for mode, worker in workers.items():
@@ -181,28 +179,31 @@ class Check:
                         except BrokenPipeError:  # said of it below
                             continue
                         said = self.answer(worker)
-                        if said is None:
-                            continue
-                        always = mode == "bare" or isinstance(modes[mode], tuple)
-                        for part in said["on"] + (said["off"] if always else []):
-                            times.setdefault(model, {}).setdefault(mode, []).extend(part["ms"])
-                rounds += 1
-            self.figures["cost"] = {"rounds": rounds, "times_ms": times}
-            for mode in modes:
-                self.check(f"cost: {mode} ran", all(mode in times.get(model, {}) for model in self.arguments.models), "")
-            for model, modes_of in times.items():
-                bare = modes_of.get("bare")
-                if not bare:
-                    continue
-                row = {mode: (round(min(t) / min(bare), 3), round(statistics.median(t) / statistics.median(bare), 3))
-                       for mode, t in modes_of.items()}
-                print(f"       {model}: bare {min(bare):.2f} {statistics.median(bare):.2f} ms; over bare (minimum, median): "
-                      f"{row}", flush=True)
-                self.figures["cost"].setdefault("over_bare", {})[model] = row
+                        for part in ("off", "on") if said else ():
+                            turns.setdefault(model, {}).setdefault(mode, {}).setdefault(part, []).extend(said[part])
         finally:
             for worker in workers.values():
                 worker.kill()
-            self.write()
+        self.figures["cost"] = {"turns": turns}
+        for mode in workers:
+            self.check(f"cost: {mode} ran", all(mode in turns.get(model, {}) for model in self.arguments.models), "")
+        every = [turn for modes in turns.values() for parts in modes.values() for part in parts.values() for turn in part]
+        gpu = min(turn["gpu_ms"] for turn in every)
+        core = min(min(turn["core_ms"]) for turn in every)
+
+        def is_good(turn):  # neither the GPU nor a core was slower than it can be
+            return turn["gpu_ms"] < 1.15 * gpu and max(turn["core_ms"] + turn["core_ms_after"]) < 1.25 * core
+
+        for model, modes in turns.items():
+            for mode, parts in modes.items():
+                good = {part: [ms for turn in parts[part] if is_good(turn) for ms in turn["ms"]] for part in parts}
+                row = {"turns": len(parts["on"]), "steps": [len(good["off"]), len(good["on"])]}
+                if all(good.values()):
+                    row["off_ms"] = min(good["off"]), statistics.median(good["off"])
+                    row["ratio"] = [round(of(good["on"]) / of(good["off"]), 3) for of in (min, statistics.median)]
+                print(f"       {model}, {mode}: {row}", flush=True)
+                self.figures["cost"].setdefault("over_off", {}).setdefault(model, {})[mode] = row
+        self.write()
 
     @staticmethod
     def answer(worker):
