@@ -92,6 +92,35 @@ class Cupti(unittest.TestCase):
         self.run_watched("exit", 0, options=("--capture-range", "forward"), FAKE_TELLS="1")
         self.assertIn("fake: kind 10 is on", self.said)
 
+    def test_waits_are_told_by_their_calls(self):
+        lines = self.run_watched("waits", 0, FAKE_TELLS="1")
+        self.assertNotIn("fake: kind 38 is on", self.said)  # CUPTI's own kind of waits, which costs all other calls
+        calls = ["cudaLaunchKernel", "cudaStreamSynchronize", "cudaStreamWaitEvent", "cuCtxSynchronize"]
+        self.assertEqual(self.names(lines, "api"), calls)
+        waits = [line for line in lines if line.startswith("sync ")]
+        self.assertEqual(self.names(waits, "sync"), ["Stream Sync", "Stream Wait Event", "Context Sync"])
+        kernel = next(line for line in lines if line.startswith("kernel "))
+        of_kernel = kernel.split()[3]
+        self.assertEqual([line.split()[3] == of_kernel for line in waits], [True, True, False])
+        self.assertIn(f"on={of_kernel}", waits[0])
+        self.assertIn("object=224", waits[1])
+        for line, call in zip(waits, (line for line in lines if line.startswith("api ") and "Launch" not in line)):
+            self.assertIn("flags=linked", line)
+            self.assertEqual(line.split()[1:3], call.split()[1:3])
+        # The driver's part of a wait is one of its calls and no wait of its own.
+        lines = self.run_watched("waits", 0, options=("-f", "--cuda-driver-calls"))
+        self.assertEqual(sorted(self.names(lines, "api")), sorted([*calls, "cuStreamSynchronize"]))
+        self.assertEqual(len(self.names(lines, "sync")), 3)
+
+    def test_of_the_runtimes_calls_only_those_are_asked_for_that_tell_something(self):
+        lines = self.run_watched("asks", 0, FAKE_TELLS="1")
+        self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel"])
+        self.assertNotIn("fake: kind 5 is on", self.said)
+        # A CUPTI that knows no single calls tells of all.
+        lines = self.run_watched("asks", 0, options=("-f",), FAKE_TELLS="1", FAKE_CUDA="12")
+        self.assertEqual(self.names(lines, "api"), ["cudaGetDevice", "cudaLaunchKernel"])
+        self.assertIn("fake: kind 5 is on", self.said)
+
     @staticmethod
     def path_of(lines, line):
         """The call path of an event, as "outer > inner"."""

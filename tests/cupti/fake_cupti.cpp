@@ -22,6 +22,7 @@ extern "C" __attribute__((weak)) void* fake_driver_serves;
 Api::Request request_buffer = nullptr;
 Api::Complete complete_buffer = nullptr;
 bool enabled[64] = {};
+bool enabled_calls[3][512] = {};  // each by itself, by domain
 bool system_threads = false;
 std::uint8_t* buffer = nullptr;
 std::size_t size = 0, used = 0;
@@ -46,6 +47,7 @@ std::size_t size_of(RecordKind kind) {
   static const bool is_12 = std::getenv("FAKE_CUDA") != nullptr;
   switch (kind) {
     case RecordKind::kRuntime:
+    case RecordKind::kDriver:
       return 40;
     case RecordKind::kExternalCorrelation:
       return 24;
@@ -68,8 +70,8 @@ void flush() {
 }
 
 template <class Fields>
-void tell(const Fields& fields) {
-  if (!enabled[static_cast<int>(fields.kind)]) return;
+void tell(const Fields& fields, bool also = false) {
+  if (!enabled[static_cast<int>(fields.kind)] && !also) return;
   pthread_mutex_lock(&filling);
   if (buffer == nullptr) {
     std::size_t most = 0;
@@ -119,9 +121,23 @@ EXPORT int cuptiGetTimestamp(std::uint64_t* at) {
   return 0;
 }
 EXPORT int cuptiGetCallbackName(int domain, std::uint32_t callback, const char** name) {
-  if (domain != 2 || (callback != 211 && callback != 41)) return 1;
-  *name = callback == 41 ? "cudaMemcpyAsync_v3020" : "cudaLaunchKernel_v7000";
-  return 0;
+  constexpr struct {
+    int domain;
+    std::uint32_t callback;
+    const char* name;
+  } kNames[] = {{1, 17, "cuCtxSynchronize"},
+                {1, 126, "cuStreamSynchronize"},
+                {2, 17, "cudaGetDevice_v3020"},
+                {2, 41, "cudaMemcpyAsync_v3020"},
+                {2, 131, "cudaStreamSynchronize_v3020"},
+                {2, 147, "cudaStreamWaitEvent_v3020"},
+                {2, 211, "cudaLaunchKernel_v7000"}};
+  for (const auto& row : kNames) {
+    if (row.domain != domain || row.callback != callback) continue;
+    *name = row.name;
+    return 0;
+  }
+  return 1;
 }
 EXPORT int cuptiActivityRegisterCallbacks(Api::Request request, Api::Complete complete) {
   request_buffer = request;
@@ -134,6 +150,21 @@ EXPORT int cuptiActivityEnable(RecordKind kind) {
   enabled[static_cast<int>(kind)] = true;
   if (std::getenv("FAKE_TELLS") != nullptr)
     std::fprintf(stderr, "fake: kind %d is on\n", static_cast<int>(kind));
+  return 0;
+}
+// Not by every CUPTI of 12.
+EXPORT int cuptiActivityEnableRuntimeApi(std::uint32_t id, std::uint8_t on) {
+  if (std::getenv("FAKE_CUDA") != nullptr) return 27;
+  enabled_calls[2][id] = on != 0;
+  return 0;
+}
+EXPORT int cuptiActivityEnableDriverApi(std::uint32_t id, std::uint8_t on) {
+  if (std::getenv("FAKE_CUDA") != nullptr) return 27;
+  enabled_calls[1][id] = on != 0;
+  return 0;
+}
+EXPORT int cuptiGetStreamIdEx(void*, const void* stream, std::uint8_t, std::uint32_t* id) {
+  *id = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream));
   return 0;
 }
 EXPORT int cuptiActivityDisable(RecordKind kind) {
@@ -213,9 +244,9 @@ EXPORT void external_id(std::uint64_t number) {
 namespace {
 
 // The call takes 1 us and returns no sooner, what it starts 2 us from its end on.
-ApiRecord call_of(std::uint32_t id, std::uint32_t thread) {
+ApiRecord call_of(std::uint32_t id, std::uint32_t thread, bool of_driver = false) {
   ApiRecord call{};
-  call.kind = RecordKind::kRuntime;
+  call.kind = of_driver ? RecordKind::kDriver : RecordKind::kRuntime;
   call.callback = id;
   // One after the other, however soon they come.
   static std::uint64_t last = 0;
@@ -226,7 +257,7 @@ ApiRecord call_of(std::uint32_t id, std::uint32_t thread) {
   call.thread = system_threads ? thread : 0;
   if (++correlation == 0) correlation = 1;  // 0 is no number
   call.correlation = correlation;
-  tell(call);
+  tell(call, enabled_calls[of_driver ? 1 : 2][id]);
   while (now() < call.end) {
   }
   return call;
@@ -244,6 +275,23 @@ EXPORT void launch_unfinished(std::uint32_t thread) {
   pthread_mutex_unlock(&filling);
   while (bytes != nullptr && *bytes != 0) sched_yield();
 }
+// A call that waits, and what its first two arguments are. `inner`: of the driver, in it.
+EXPORT void wait_in(int domain, std::uint32_t id, std::uint32_t inner, std::uintptr_t first,
+                    std::uintptr_t second, std::uint32_t thread) {
+  const void* const parameters[] = {reinterpret_cast<const void*>(first),
+                                    reinterpret_cast<const void*>(second)};
+  CallData data{};
+  data.parameters = parameters;
+  data.context_number = 1;
+  data.correlation = correlation + (inner != 0 ? 2 : 1);
+  call_back(domain, id, data);
+  if (inner != 0) wait_in(1, inner, 0, first, second, thread);
+  call_of(id, thread, domain == 1);
+  data.site = 1;
+  call_back(domain, id, data);
+}
+// cudaGetDevice.
+EXPORT void ask(std::uint32_t thread) { call_of(17, thread); }
 EXPORT void copy_from_host(std::uint32_t thread) {
   const ApiRecord call = call_of(41, thread);
   MemcpyRecord copy{};

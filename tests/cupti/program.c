@@ -129,6 +129,24 @@ static void run_external(void) {
   external_id(19);
 }
 
+/* A stream and an event that one waits for by the runtime, which has the driver wait; the driver's
+   own wait for all. */
+static void run_waits(void) {
+  void (*wait_in)(int, uint32_t, uint32_t, uintptr_t, uintptr_t, uint32_t);
+  *(void**)&wait_in = find(cupti, "wait_in");
+  launch("relu", thread);
+  wait_in(2, 131, 126, 7, 0, thread);
+  wait_in(2, 147, 0, 7, 0xe0, thread);
+  wait_in(1, 17, 0, 0, 0, thread);
+}
+
+static void run_asks(void) {
+  number_function ask;
+  *(void**)&ask = find(cupti, "ask");
+  ask(thread);
+  launch("relu", thread);
+}
+
 /* Two modules with the device's runtime, or one without it. */
 static void run_modules(int nested) {
   static const char plain[] = "\177ELF .text.relu",
@@ -241,6 +259,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "storm") == 0 && argc == 4) return run_storm(atol(argv[2]), atol(argv[3])), 0;
   if (strcmp(argv[1], "training") == 0 && argc == 3) return run_training(atoi(argv[2])), 0;
   if (strcmp(argv[1], "external") == 0) return run_external(), 0;
+  if (strcmp(argv[1], "waits") == 0) return run_waits(), 0;
+  if (strcmp(argv[1], "asks") == 0) return run_asks(), 0;
   if (strcmp(argv[1], "modules") == 0) return run_modules(argc > 2), 0;
   const uint64_t step = pasta_begin("step");
   const uint64_t forward = pasta_begin("forward");

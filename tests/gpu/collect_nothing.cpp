@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "adapters/cupti/calls.h"
+#include "adapters/cupti/waits.h"
 
 namespace {
 
@@ -97,7 +98,7 @@ void CUPTIAPI complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t vali
   std::free(buffer);
 }
 
-// What a collector would have to keep of a launch.
+// What a collector would have to keep of a call.
 struct Launch {
   std::uint64_t begin_ns, end_ns, correlation, name;
 };
@@ -121,20 +122,32 @@ void CUPTIAPI on_call(void*, CUpti_CallbackDomain, CUpti_CallbackId callback, co
   }
 }
 
+bool is_wait(std::string_view name) {
+  return pasta::adapters::cupti::wait_call(name).target != pasta::SyncTarget::kUnknown;
+}
+
 void at_end() {
   cuptiActivityFlushAll(1);
   if (std::getenv("SAY") != nullptr) std::fprintf(stderr, "%lu records\n", records.load());
 }
 
-template <std::size_t n, class Set>
-void switch_calls(CUpti_CallbackDomain domain, const std::string_view (&beginnings)[n], Set set) {
+template <class Wanted, class Set>
+void switch_some(CUpti_CallbackDomain domain, Wanted wanted, Set set) {
   for (uint32_t callback = 1; callback < 2048; ++callback) {
     const char* name = nullptr;
     if (cuptiGetCallbackName(domain, callback, &name) != CUPTI_SUCCESS || name == nullptr) continue;
-    for (const std::string_view beginning : beginnings) {
-      if (std::string_view(name).substr(0, beginning.size()) == beginning) set(callback);
-    }
+    if (wanted(std::string_view(name))) set(callback);
   }
+}
+
+template <std::size_t n, class Set>
+void switch_calls(CUpti_CallbackDomain domain, const std::string_view (&beginnings)[n], Set set) {
+  switch_some(
+      domain,
+      [&](std::string_view name) {
+        return pasta::adapters::cupti::begins_with_one(name, beginnings);
+      },
+      set);
 }
 
 }  // namespace
@@ -168,17 +181,20 @@ extern "C" void collect(const char* kinds) {
   }
   if (changes('v')) {
     const std::uint8_t on = is_in(wanted, 'v') ? 1 : 0;
-    for (uint32_t call = 1; call < 2048; ++call) {
-      const char* name = nullptr;
-      if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, call, &name) != CUPTI_SUCCESS ||
-          name == nullptr) {
-        continue;
-      }
-      bool is_query = false;
-      for (const std::string_view query : kQueries)
-        is_query = is_query || std::string_view(name).substr(0, query.size()) == query;
-      if (!is_query) cuptiActivityEnableRuntimeApi(call, on);
+    switch_some(
+        CUPTI_CB_DOMAIN_RUNTIME_API,
+        [](std::string_view name) { return !begins_with_one(name, kQueries); },
+        [&](uint32_t call) { cuptiActivityEnableRuntimeApi(call, on); });
+  }
+  if (changes('S')) {
+    const std::uint8_t on = is_in(wanted, 'S') ? 1 : 0;
+    if (subscriber == nullptr) cuptiSubscribe(&subscriber, on_call, nullptr);
+    for (const auto domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
+      switch_some(domain, is_wait,
+                  [&](uint32_t call) { cuptiEnableCallback(on, subscriber, domain, call); });
     }
+    switch_some(CUPTI_CB_DOMAIN_DRIVER_API, is_wait,
+                [&](uint32_t call) { cuptiActivityEnableDriverApi(call, on); });
   }
   if (changes('D')) {
     const std::uint8_t on = is_in(wanted, 'D') ? 1 : 0;

@@ -16,6 +16,7 @@
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/calls.h"
 #include "adapters/cupti/decode.h"
+#include "adapters/cupti/waits.h"
 #include "trace/append_text.h"
 #include "trace/spool_writer.h"
 
@@ -35,19 +36,16 @@ constexpr std::int64_t kHoldNs = 2'000'000'000;
 // For what a flush may take when the process is about to end.
 constexpr std::int64_t kMostNsOfFlush = 10'000'000'000;
 
-constexpr RecordKind kKinds[] = {RecordKind::kContext,    RecordKind::kConcurrentKernel,
-                                 RecordKind::kMemcpy,     RecordKind::kPeerCopy,
-                                 RecordKind::kMemset,     RecordKind::kSynchronization,
-                                 RecordKind::kMemory,     RecordKind::kMemoryPool,
-                                 RecordKind::kOverhead,   RecordKind::kExternalCorrelation,
-                                 RecordKind::kGraphTrace, RecordKind::kRuntime,
-                                 RecordKind::kDriver};
+constexpr RecordKind kKinds[] = {
+    RecordKind::kContext,    RecordKind::kConcurrentKernel, RecordKind::kMemcpy,
+    RecordKind::kPeerCopy,   RecordKind::kMemset,           RecordKind::kMemory,
+    RecordKind::kMemoryPool, RecordKind::kOverhead,         RecordKind::kExternalCorrelation,
+    RecordKind::kGraphTrace, RecordKind::kRuntime,          RecordKind::kDriver};
 constexpr const char* kKindNames[] = {"contexts",
                                       "kernels",
                                       "copies",
                                       "copies to peers",
                                       "fills",
-                                      "waits",
                                       "allocations",
                                       "memory pools",
                                       "overhead",
@@ -170,10 +168,13 @@ struct State {
   std::atomic<bool> recording = false;
   bool enabled_before = false;  // so that what is refused is said once
   struct Calls {
-    std::uint32_t ids[256];
+    std::uint32_t ids[1024];
     std::uint32_t count;
   };
-  Calls queries = {}, driver_launches = {};
+  Calls runtime_calls = {}, driver_calls = {};
+  WaitCall wait_calls[2][kMostCallbacks] = {};  // by the domain: see wait_call_of()
+  Waits waits;
+  ThreadsInside in_waits;
 
   Api::Subscriber subscriber = nullptr;
   pthread_mutex_t creating = PTHREAD_MUTEX_INITIALIZER;  // of nodes
@@ -314,6 +315,8 @@ void complete(void*, std::uint32_t, std::uint8_t* bytes, std::size_t, std::size_
     return;
   }
 }
+
+bool asked_for(std::uint32_t option) { return (trace::cuda_options() & option) != 0; }
 
 // --- events, in our thread
 
@@ -501,7 +504,8 @@ void add_event(SpoolPush& push, Decoded& told) {
                            told.callback);
       break;
     case Kind::kSync:
-      if (event.detail == static_cast<std::uint16_t>(SyncTarget::kStream)) {
+      if (event.detail == static_cast<std::uint16_t>(SyncTarget::kStream) &&
+          told.place.type == Place::Type::kQueue) {
         event.sync.on = event.lane;
       }
       break;
@@ -527,6 +531,40 @@ void add_event(SpoolPush& push, Decoded& told) {
   g.clock.shift(event);
   push.add(event);
   if (event.kind == Kind::kApi) add_external(push, event, low);
+}
+
+WaitCall& wait_call_of(bool of_driver, std::uint32_t callback) {
+  return g.wait_calls[of_driver ? 0 : 1][callback < kMostCallbacks ? callback : 0];
+}
+
+void add_call(SpoolPush& push, Decoded& told) {
+  const bool of_driver = told.event.detail == static_cast<std::uint16_t>(ApiDomain::kDriver);
+  const SyncTarget target = wait_call_of(of_driver, told.callback).target;
+  if (target == SyncTarget::kUnknown) return add_event(push, told);
+  Decoded wait;
+  Waits::On on{};
+  const bool known = g.waits.take(static_cast<std::uint32_t>(told.event.correlation), on);
+  if (of_driver && !known) {
+    // Part of a call of the runtime that is a wait by itself.
+    if (asked_for(trace::spool::kCudaDriverCalls)) add_event(push, told);
+    return;
+  }
+  wait.event.kind = Kind::kSync;
+  wait.event.detail = static_cast<std::uint16_t>(target);
+  wait.event.correlation = told.event.correlation;
+  wait.event.start_ns = told.event.start_ns;
+  wait.event.end_ns = told.event.end_ns;
+  wait.event.sync.object = on.event;
+  wait.text = wait_name(target);
+  wait.place = told.place;
+  if (known) {
+    wait.place.type = Place::Type::kQueue;
+    wait.place.knows_device = false;
+    wait.place.context = on.context;
+    wait.place.stream = on.stream;
+  }
+  add_event(push, told);
+  if (!wait.event.untimed()) add_event(push, wait);
 }
 
 void add_counters(SpoolPush& push, const Decoded& told) {
@@ -564,7 +602,11 @@ void take_records(SpoolPush& push, Buffer& buffer) {
   while (g.api.next_record(buffer.bytes, buffer.valid, &record) == 0) {
     switch (decode(record, told)) {
       case Told::kEvent:
-        add_event(push, told);
+        if (told.event.kind == Kind::kApi) {
+          add_call(push, told);
+        } else {
+          add_event(push, told);
+        }
         break;
       case Told::kCounters:
         add_counters(push, told);
@@ -711,29 +753,16 @@ void note_result(const char* what, Api::Result result) {
   note(Reason::kNotRecorded, text);
 }
 
-template <std::size_t n>
-void find_calls(CallbackDomain domain, const std::string_view (&beginnings)[n], State::Calls& to) {
-  constexpr std::uint32_t kLongestHole = 64;
-  std::uint32_t missing = 0;
-  for (std::uint32_t callback = 1; callback < kMostCallbacks && missing < kLongestHole;
-       ++callback) {
-    const char* text = nullptr;
-    ++missing;
-    if (g.api.get_callback_name(static_cast<std::int32_t>(domain), callback, &text) != 0 ||
-        text == nullptr) {
-      continue;
-    }
-    missing = 0;
-    const std::string_view name = text;
-    for (const std::string_view beginning : beginnings) {
-      if (name.substr(0, beginning.size()) != beginning || to.count == std::size(to.ids)) continue;
+template <class Wanted>
+void find_calls(CallbackDomain domain, Wanted&& wanted, State::Calls& to) {
+  for (std::uint32_t callback = 1; callback < kMostCallbacks; ++callback) {
+    const char* name = nullptr;
+    if (g.api.get_callback_name(static_cast<std::int32_t>(domain), callback, &name) == 0 &&
+        name != nullptr && wanted(std::string_view(name)) && to.count < std::size(to.ids)) {
       to.ids[to.count++] = callback;
-      break;
     }
   }
 }
-
-bool asked_for(std::uint32_t option) { return (trace::cuda_options() & option) != 0; }
 
 bool is_wanted(RecordKind kind) {
   if (kind == RecordKind::kDriver) return asked_for(trace::spool::kCudaDriverCalls);
@@ -741,18 +770,34 @@ bool is_wanted(RecordKind kind) {
   return true;
 }
 
-void switch_calls(const State::Calls& calls, Api::Result (*set)(std::uint32_t, std::uint8_t),
-                  std::uint8_t value) {
-  for (std::uint32_t i = 0; i < calls.count && set != nullptr; ++i) set(calls.ids[i], value);
+using SetCall = Api::Result (*)(std::uint32_t callback, std::uint8_t on);
+
+// False when CUPTI cannot do that by call.
+bool switch_calls(const State::Calls& calls, SetCall set, bool on) {
+  if (set == nullptr) return false;
+  bool done = false;
+  for (std::uint32_t i = 0; i < calls.count; ++i) done = set(calls.ids[i], on ? 1 : 0) == 0 || done;
+  return done;
 }
 
-Api::Result enable(RecordKind kind) {
-  const Api::Result result = g.api.enable(kind);
-  // Kinds come before calls: a kind is of all its calls.
-  if (result == 0 && kind == RecordKind::kRuntime) {
-    switch_calls(g.queries, g.api.enable_runtime_api, 0);
+// The kind of all calls of the runtime would cost those that are left out, too.
+Api::Result switch_kind(RecordKind kind, bool on) {
+  if (kind == RecordKind::kRuntime && switch_calls(g.runtime_calls, g.api.enable_runtime_api, on)) {
+    return 0;
   }
-  return result;
+  return on ? g.api.enable(kind) : g.api.disable(kind);
+}
+
+void watch_waits(bool on) {
+  if (g.subscriber == nullptr) return;
+  for (const CallbackDomain domain : {CallbackDomain::kDriver, CallbackDomain::kRuntime}) {
+    for (std::uint32_t call = 1; call < kMostCallbacks; ++call) {
+      if (wait_call_of(domain == CallbackDomain::kDriver, call).target == SyncTarget::kUnknown) {
+        continue;
+      }
+      g.api.enable_callback(on ? 1 : 0, g.subscriber, static_cast<std::int32_t>(domain), call);
+    }
+  }
 }
 
 // Turns recording on or off as the collection is. What was never on costs nothing; what was, and is
@@ -768,15 +813,13 @@ void follow_collection() noexcept {
       wanted != g.recording.load(std::memory_order_acquire)) {
     for (std::size_t i = 0; i < std::size(kKinds); ++i) {
       if (!is_wanted(kKinds[i])) continue;
-      if (!wanted) {
-        g.api.disable(kKinds[i]);
-      } else if (const Api::Result result = enable(kKinds[i]); result != 0 && !g.enabled_before) {
-        note_result(kKindNames[i], result);
-      }
+      const Api::Result result = switch_kind(kKinds[i], wanted);
+      if (wanted && result != 0 && !g.enabled_before) note_result(kKindNames[i], result);
     }
     g.enabled_before = g.enabled_before || wanted;
+    watch_waits(wanted);
     if (!asked_for(trace::spool::kCudaDriverCalls)) {
-      switch_calls(g.driver_launches, g.api.enable_driver_api, wanted ? 1 : 0);
+      switch_calls(g.driver_calls, g.api.enable_driver_api, wanted);
     }
     g.recording.store(wanted, std::memory_order_release);
   }
@@ -830,6 +873,33 @@ void look_at_module(const ModuleData& module) {
   }
 }
 
+// Of a call that waits: what for. Whoever reads the call's record finds it there.
+void on_wait(bool of_driver, const WaitCall& call, const CallData& data) {
+  const auto thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  const bool entering = data.site == 0;
+  if (!of_driver) {
+    if (!entering) return g.in_waits.leave(thread);
+    g.in_waits.enter(thread);
+  } else if (!entering || g.in_waits.has(thread)) {
+    return;
+  }
+  // Of each such call the first is the stream, or else the event, and the second the event.
+  const auto* parameters = static_cast<void* const*>(data.parameters);
+  Waits::On on{data.context_number, kNoStream, 0};
+  if (call.target == SyncTarget::kStream || call.target == SyncTarget::kStreamWaitsEvent) {
+    std::uint32_t stream = 0;
+    if (g.api.stream_id(nullptr, parameters[0], call.per_thread ? 1 : 0, &stream) == 0) {
+      on.stream = stream;
+    }
+  }
+  if (call.target == SyncTarget::kEvent) {
+    on.event = reinterpret_cast<std::uintptr_t>(parameters[0]);
+  } else if (call.target == SyncTarget::kStreamWaitsEvent) {
+    on.event = reinterpret_cast<std::uintptr_t>(parameters[1]);
+  }
+  g.waits.put(data.correlation, on);
+}
+
 void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void* data) noexcept {
   const int kept = errno;
   if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
@@ -841,6 +911,9 @@ void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void*
     } else if (what != nullptr && callback == kGraphNodeCloned) {
       copy_node(*static_cast<const GraphData*>(what));
     }
+  } else if (const bool of_driver = domain == static_cast<std::int32_t>(CallbackDomain::kDriver);
+             wait_call_of(of_driver, callback).target != SyncTarget::kUnknown) {
+    on_wait(of_driver, wait_call_of(of_driver, callback), *static_cast<const CallData*>(data));
   } else {
     // The calls themselves are not part of it.
     const bool entering = static_cast<const CallData*>(data)->site == 0;
@@ -882,8 +955,25 @@ bool set_up() {
     note_result("anything", result);
     return false;
   }
-  find_calls(CallbackDomain::kRuntime, kQueries, g.queries);
-  find_calls(CallbackDomain::kDriver, kDriverLaunches, g.driver_launches);
+  find_calls(
+      CallbackDomain::kRuntime,
+      [](std::string_view name) { return !begins_with_one(name, kQueries); }, g.runtime_calls);
+  find_calls(
+      CallbackDomain::kDriver,
+      [](std::string_view name) {
+        return begins_with_one(name, kDriverLaunches) ||
+               wait_call(name).target != SyncTarget::kUnknown;
+      },
+      g.driver_calls);
+  for (const CallbackDomain domain : {CallbackDomain::kDriver, CallbackDomain::kRuntime}) {
+    for (std::uint32_t call = 1; call < kMostCallbacks; ++call) {
+      const char* name = nullptr;
+      if (g.api.get_callback_name(static_cast<std::int32_t>(domain), call, &name) == 0 &&
+          name != nullptr) {
+        wait_call_of(domain == CallbackDomain::kDriver, call) = wait_call(name);
+      }
+    }
+  }
   return true;
 }
 
@@ -925,7 +1015,7 @@ void start() noexcept {
     return;
   } else if (result != 0) {
     g.subscriber = nullptr;
-    note_result("graphs' origins and the switch of profilers", result);
+    note_result("graphs' origins, what is waited for and the switch of profilers", result);
   }
   add_buffers();
   if (g.buffer_count.load() == 0) {
@@ -959,9 +1049,9 @@ void hand_over() noexcept {
   g.active.store(false, std::memory_order_release);
   g.recording.store(false, std::memory_order_release);
   for (const RecordKind kind : kKinds) {
-    if (is_wanted(kind)) g.api.disable(kind);
+    if (is_wanted(kind)) switch_kind(kind, false);
   }
-  switch_calls(g.driver_launches, g.api.enable_driver_api, 0);
+  switch_calls(g.driver_calls, g.api.enable_driver_api, false);
   unsubscribe();
   pthread_mutex_unlock(&g.switching);
   note(Reason::kNotRecorded,

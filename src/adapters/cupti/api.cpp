@@ -210,6 +210,7 @@ bool load_api(Api& api, char* where, std::size_t size) noexcept {
   need("cuptiSubscribe", api.subscribe);
   need("cuptiUnsubscribe", api.unsubscribe);
   need("cuptiEnableCallback", api.enable_callback);
+  need("cuptiGetStreamIdEx", api.stream_id);
   find(library, "cuptiGetGraphNodeId", api.graph_node_id);
   find(library, "cuptiActivityEnableRuntimeApi", api.enable_runtime_api);
   find(library, "cuptiActivityEnableDriverApi", api.enable_driver_api);

@@ -36,6 +36,7 @@ struct Api {
   Result (*enable_callback)(std::uint32_t enable, Subscriber, std::int32_t domain,
                             std::uint32_t callback);
   Result (*graph_node_id)(void* node, std::uint64_t*);
+  Result (*stream_id)(void* context, const void* stream, std::uint8_t per_thread, std::uint32_t*);
   // None before CUDA 12.3 or so.
   Result (*enable_runtime_api)(std::uint32_t callback, std::uint8_t enable);
   Result (*enable_driver_api)(std::uint32_t callback, std::uint8_t enable);

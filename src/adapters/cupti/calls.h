@@ -40,4 +40,12 @@ inline constexpr std::string_view kQueries[] = {"cudaGetDevice",
 // Of the driver only what starts work: programs that use it without the runtime.
 inline constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
 
+template <class Texts>
+constexpr bool begins_with_one(std::string_view name, const Texts& beginnings) {
+  for (const std::string_view beginning : beginnings) {
+    if (name.substr(0, beginning.size()) == beginning) return true;
+  }
+  return false;
+}
+
 }  // namespace pasta::adapters::cupti

@@ -501,6 +501,9 @@ static_assert(kProfilerStart[0] == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart &&
 static_assert(kGraphNodeCreated == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED &&
               kGraphNodeCloned == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 SAME(CallData, site, CUpti_CallbackData, callbackSite);
+SAME(CallData, parameters, CUpti_CallbackData, functionParams);
+SAME(CallData, context_number, CUpti_CallbackData, contextUid);
+SAME(CallData, correlation, CUpti_CallbackData, correlationId);
 static_assert(CUPTI_API_ENTER == 0 && CUPTI_API_EXIT == 1);
 SAME(ResourceData, what, CUpti_ResourceData, resourceDescriptor);
 SAME(GraphData, node, CUpti_GraphData, node);

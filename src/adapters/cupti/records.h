@@ -237,6 +237,14 @@ inline constexpr std::uint32_t kGraphNodeCloned = 20;
 // of a graph's node, of a module.
 struct CallData {
   std::int32_t site;  // 0: entering
+  const char* name;
+  const void* parameters;
+  void* result;
+  const char* symbol;
+  void* context;
+  std::uint32_t context_number;
+  std::uint64_t* kept;
+  std::uint32_t correlation;
 };
 struct ResourceData {
   void *context, *resource;
