@@ -54,8 +54,9 @@ class Waits {
 
   void put(std::uint32_t correlation, const On& on) {
     Slot& slot = slots_[correlation % std::size(slots_)];
-    // Whoever takes sees either all of one call's or nothing.
-    slot.correlation.store(0, std::memory_order_release);
+    // Whoever takes sees either all of one call's or nothing. Of two threads at one slot the second
+    // leaves it: of its call nothing is known.
+    if (slot.correlation.exchange(kWriting, std::memory_order_acquire) == kWriting) return;
     slot.place.store(std::uint64_t{on.context} << 32 | on.stream, std::memory_order_release);
     slot.event.store(on.event, std::memory_order_release);
     slot.correlation.store(correlation, std::memory_order_release);
@@ -69,14 +70,14 @@ class Waits {
     const std::uint64_t place = slot.place.load(std::memory_order_acquire);
     on = {static_cast<std::uint32_t>(place >> 32), static_cast<std::uint32_t>(place),
           slot.event.load(std::memory_order_acquire)};
-    std::uint32_t expected = correlation;
+    std::uint64_t expected = correlation;
     return slot.correlation.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
   }
 
  private:
+  static constexpr std::uint64_t kWriting = std::uint64_t{1} << 32;  // no call has this number
   struct Slot {
-    std::atomic<std::uint32_t> correlation;
-    std::atomic<std::uint64_t> place, event;
+    std::atomic<std::uint64_t> correlation, place, event;
   };
   // Calls of a tenth of a second, and more.
   Slot slots_[8192] = {};
