@@ -455,11 +455,11 @@ Clock read_clock() {
   return bounds;
 }
 
-// Kernels of known length by the GPU's own clock: prints the first and the last reading of it, as
+// Kernels of known length by the GPU's own clock, and a pause before each: prints the first and the last reading of it, as
 // times of CLOCK_MONOTONIC, what CUDA's events say of the length, how far apart the bounds are
 // between which that clock lies, and how long the event after it comes after the one before, all in
 // ns.
-int timing(int count) {
+int timing(int count, int pause_us) {
   constexpr int kBlocks = 132;
   unsigned long long* readings;
   std::vector<unsigned long long> read(2 * kBlocks);
@@ -471,6 +471,7 @@ int timing(int count) {
   timed_spin<<<kBlocks, 32>>>(1000, readings);
   read_clock();
   for (int i = 0; i < count; ++i) {
+    usleep(static_cast<unsigned>(pause_us));
     const Clock first = read_clock();
     CHECK(cudaEventRecord(before));
     timed_spin<<<kBlocks, 32>>>(200'000ull * static_cast<unsigned>(i % 10 + 1), readings);
@@ -688,7 +689,7 @@ int main(int argc, char** argv) {
   if (mode == "trap") return trapping(first);
   if (mode == "reset") return reset(first);
   if (mode == "fork") return forking(first);
-  if (mode == "timing") return timing(first);
+  if (mode == "timing") return timing(first, number(argc, argv, 3, 0));
   if (mode == "driver") return driver(first);
   if (mode == "ranges") return ranges(first);
   if (mode == "storm") return storm(first);

@@ -30,17 +30,6 @@ constexpr const char* kMemoryKinds[] = {nullptr, "Pageable", "Pinned",        "D
                                         "Array", "Managed",  "Device Static", "Managed Static"};
 constexpr std::int32_t kPageable = 1, kPinned = 2, kDevice = 3;
 
-struct SyncKind {
-  SyncTarget target = SyncTarget::kUnknown;
-  const char* name = "Sync";
-};
-// CUpti_ActivitySynchronizationType.
-constexpr SyncKind kSyncKinds[] = {{},
-                                   {SyncTarget::kEvent, "Event Sync"},
-                                   {SyncTarget::kStreamWaitsEvent, "Stream Wait Event"},
-                                   {SyncTarget::kStream, "Stream Sync"},
-                                   {SyncTarget::kContext, "Context Sync"}};
-
 // CUpti_ExternalCorrelationKind.
 constexpr const char* kExternalKinds[] = {"external id",          "external id",
                                           "external id OpenACC",  "external id custom 0",
@@ -175,20 +164,6 @@ Told api(const Record* record, Decoded& to) {
   return set_times(to.event, from.start, from.end) ? Told::kEvent : Told::kInvalid;
 }
 
-Told sync(const Record* record, Decoded& to) {
-  const auto from = read<SynchronizationRecord>(record);
-  const SyncKind& kind = at(kSyncKinds, from.type);
-  to.event.kind = Kind::kSync;
-  to.event.detail = static_cast<std::uint16_t>(kind.target);
-  to.event.correlation = from.correlation;
-  if (from.cuda_event != ~std::uint32_t{0}) to.event.sync.object = from.cuda_event;
-  to.text = kind.name;
-  to.place.knows_device = false;
-  to.place.context = from.context;
-  to.place.stream = from.stream;
-  return set_times(to.event, from.start, from.end) ? Told::kEvent : Told::kInvalid;
-}
-
 Told memory(const Record* record, Decoded& to) {
   const auto from = read<MemoryRecord>(record);
   if (from.operation != 1 && from.operation != 2) return Told::kInvalid;
@@ -264,8 +239,6 @@ Told decode(const Record* record, Decoded& to) noexcept {
     case RecordKind::kDriver:
     case RecordKind::kRuntime:
       return api(record, to);
-    case RecordKind::kSynchronization:
-      return sync(record, to);
     case RecordKind::kMemory:
       return memory(record, to);
     case RecordKind::kMemoryPool:

@@ -195,29 +195,6 @@ TEST(Decode, Calls) {
   }
 }
 
-TEST(Decode, Waits) {
-  constexpr std::string_view kNames[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
-                                         "Context Sync"};
-  for (std::int32_t type = 0; type < 5; ++type) {
-    SynchronizationRecord record{};
-    record.kind = RecordKind::kSynchronization;
-    record.type = type;
-    record.start = 5;
-    record.end = 6;
-    record.context = 1;
-    record.stream = kNoStream;
-    record.cuda_event = type == 1 ? 3 : ~std::uint32_t{0};
-    record.correlation = 8;
-    Decoded told;
-    ASSERT_EQ(decode(record, told), Told::kEvent);
-    EXPECT_EQ(told.event.kind, Kind::kSync);
-    EXPECT_EQ(told.text, kNames[type]);
-    EXPECT_EQ(told.event.sync.object, type == 1 ? 3u : 0u);
-    EXPECT_FALSE(told.place.knows_device);
-    EXPECT_EQ(told.place.stream, kNoStream);
-  }
-}
-
 TEST(Decode, Memory) {
   MemoryRecord record{};
   record.kind = RecordKind::kMemory;
@@ -411,17 +388,6 @@ SAME(ApiRecord, thread, CUpti_ActivityAPI, threadId);
 SAME(ApiRecord, correlation, CUpti_ActivityAPI, correlationId);
 SAME(ApiRecord, status, CUpti_ActivityAPI, returnValue);
 
-#define SAME_WAIT(theirs)                                          \
-  SAME(SynchronizationRecord, type, theirs, type);                 \
-  SAME(SynchronizationRecord, start, theirs, start);               \
-  SAME(SynchronizationRecord, end, theirs, end);                   \
-  SAME(SynchronizationRecord, correlation, theirs, correlationId); \
-  SAME(SynchronizationRecord, context, theirs, contextId);         \
-  SAME(SynchronizationRecord, stream, theirs, streamId);           \
-  SAME(SynchronizationRecord, cuda_event, theirs, cudaEventId)
-SAME_WAIT(CUpti_ActivitySynchronization);
-SAME_WAIT(CUpti_ActivitySynchronization2);
-
 #define SAME_MEMORY(theirs)                                   \
   SAME(MemoryRecord, operation, theirs, memoryOperationType); \
   SAME(MemoryRecord, memory_kind, theirs, memoryKind);        \
@@ -486,7 +452,6 @@ KIND(kConcurrentKernel, CONCURRENT_KERNEL);
 KIND(kOverhead, OVERHEAD);
 KIND(kPeerCopy, MEMCPY2);
 KIND(kStream, STREAM);
-KIND(kSynchronization, SYNCHRONIZATION);
 KIND(kMemory, MEMORY2);
 KIND(kMemoryPool, MEMORY_POOL);
 KIND(kGraphTrace, GRAPH_TRACE);

@@ -20,7 +20,6 @@ enum class RecordKind : std::int32_t {
   kOverhead = 17,
   kPeerCopy = 22,
   kStream = 37,
-  kSynchronization = 38,
   kExternalCorrelation = 39,
   kMemory = 49,      // MEMORY2
   kMemoryPool = 50,  // MEMORY_POOL
@@ -132,17 +131,6 @@ struct ApiRecord {
   std::uint32_t thread;
   std::uint32_t correlation;
   std::uint32_t status;
-};
-
-struct SynchronizationRecord {
-  RecordKind kind;
-  std::int32_t type;
-  std::uint64_t start;
-  std::uint64_t end;
-  std::uint32_t correlation;
-  std::uint32_t context;
-  std::uint32_t stream;
-  std::uint32_t cuda_event;
 };
 
 struct MemoryRecord {
