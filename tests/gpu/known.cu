@@ -455,10 +455,10 @@ Clock read_clock() {
   return bounds;
 }
 
-// Kernels of known length by the GPU's own clock, and a pause before each: prints the first and the last reading of it, as
-// times of CLOCK_MONOTONIC, what CUDA's events say of the length, how far apart the bounds are
-// between which that clock lies, and how long the event after it comes after the one before, all in
-// ns.
+// Kernels of known length by the GPU's own clock, and a pause before each: prints the first and the
+// last reading of it, as times of CLOCK_MONOTONIC, what CUDA's events say of the length, how far
+// apart the bounds are between which that clock lies, and how long the event after it comes after
+// the one before, all in ns.
 int timing(int count, int pause_us) {
   constexpr int kBlocks = 132;
   unsigned long long* readings;
