@@ -325,6 +325,7 @@ template <class Stack>
 void Places::find_in(Stack& frames, bool all) noexcept {
   Owner best{};
   bool any = false;
+  char* free = text_;
   for (; frames; frames.to_caller()) {
     Fresh fresh;
     const File* file = file_of(frames.file(), fresh);
@@ -332,11 +333,12 @@ void Places::find_in(Stack& frames, bool all) noexcept {
     if (!wanted || file->owner == Owner::kCollector) continue;
     bool stays = false;
     const std::string_view text =
-        place_of(file, file != &fresh.file, frames.function(), frames.line(), text_, stays);
-    if (!all || stays) places_[all ? count_++ : 0] = text;
+        place_of(file, file != &fresh.file, frames.function(), frames.line(), free, stays);
+    if (all && !stays) free += text.size();
+    places_[all ? count_++ : 0] = text;
     any = true;
     best = file->owner > best ? file->owner : best;
-    if (!all && best == Owner::kUser) break;
+    if (all ? free + kLongestPlace > text_ + sizeof text_ : best == Owner::kUser) break;
   }
   if (!all) count_ = any ? 1 : 0;
   is_library_ = best <= Owner::kLibrary;

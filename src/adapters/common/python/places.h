@@ -34,7 +34,7 @@ class Places {
   std::uint32_t count_ = 0;
   bool is_library_ = false;
   std::string_view places_[kMostPlaces];
-  char text_[kLongestPlace];  // of what could not be kept
+  char text_[6 * kLongestPlace];  // of what could not be kept: all of a stack, if it is like others
 };
 
 // With the interpreter's lock, on a thread that runs Python: false where Python's frames cannot be
