@@ -316,7 +316,15 @@ extern "C" __attribute__((visibility("default"))) int pasta_torch_start(
   }
   if (pthread_key_create(&g_key, end_state) != 0) return 0;
   g_collector = collector;
-  g_callback = at::addGlobalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));
+  // PyTorch lists what is called for each sort anew with every backward operator, so those are left
+  // out that are no operators' or users': what says which code a smaller PyTorch needs, and what
+  // interpreters for servers and small devices say of themselves.
+  g_callback = at::addGlobalCallback(
+      at::RecordFunctionCallback(begin, end)
+          .needsInputs(true)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                   at::RecordScope::TORCHSCRIPT_FUNCTION, at::RecordScope::CUSTOM_CLASS,
+                   at::RecordScope::USER_SCOPE}));
   collector->started(call);
   return 1;
 }
