@@ -3,7 +3,8 @@
 
     policy_steps.py PASTAPROF FOLDER MODEL [--steps N] [--apart N] [--window N] [--tools reuse access] [--others]
 
-One process is bare, one for each tool is watched with `--launches iterations:1/APART`; with --others two more:
+One process is bare, one for each tool is watched with `--launches iterations:1/APART`, by Compute Sanitizer alone, or
+of a +TOOL by all that is beside it by default (PyTorch's operators among it); with --others two more:
 `preload`, which is watched but by nothing that knows of CUDA, and `never`, which Compute Sanitizer watches
 without a patch, and in which patches take turns at the end. In turns each does WINDOW steps, until all have
 done STEPS. Into FOLDER goes what each told, as JSON."""
@@ -106,7 +107,7 @@ class Server:
         if name != "bare":
             options = {"preload": ["--adapter", "annotations"],
                        "never": ["--adapter", "sanitizer", "--tool", "access", "--launches", "all"]}.get(
-                name, ["--adapter", "sanitizer", "--tool", name, "--launches", f"iterations:1/{arguments.apart}"])
+                name, [*(["--passes", "1"] if name[0] == "+" else ["--adapter", "sanitizer"]), "--tool", name.lstrip("+"), "--launches", f"iterations:1/{arguments.apart}"])
             command = [arguments.pastaprof, "run", *options, "-o", f"/tmp/policy-{name}-{Server.started}.pasta", "--force",
                        "--report", str(folder / f"{name}.report"), "--", *command]
         Server.started += 1
