@@ -110,7 +110,7 @@ const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALL
 const OptionRow kLaunchesRow = {
     "--launches", device::kLaunchesVariable, "POLICY",
     "Which launches are analysed by what runs beside kernels: all, first:K of each kernel, shape "
-    "and position in the iteration (default: first:100), iterations:1/N, or an extended regular "
+    "and position in the iteration (default: first:10), iterations:1/N, or an extended regular "
     "expression of kernels' names",
     &Settings::launches};
 

@@ -53,9 +53,9 @@ struct Settings {
   bool cuda_driver_calls = false;
   std::string python = "lines";
   bool no_values = false;
-  std::string launches = "first:100";  // of run: which a patch analyses
-  std::string passes = "auto";         // of run: how often
-  std::vector<std::string> patched;    // of merge: traces of the same program with patches
+  std::string launches = "first:10";  // of run: which a patch analyses
+  std::string passes = "auto";        // of run: how often
+  std::vector<std::string> patched;   // of merge: traces of the same program with patches
   bool strict = false;
   bool force = false;
   bool quiet = false;
