@@ -1,5 +1,8 @@
 // A libsanitizer-public.so without a GPU: memory of the device is memory of the host, and a kernel
-// the patch over the warps that a program says it has.
+// the patch over the warps that a program says it has. FAKE_MEMORY is the most bytes that it has at
+// once, FAKE_ADDRESS where they lie.
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -52,9 +55,12 @@ void tell(Domain domain, Id id, const void* data) {
 thread_local void* launch_data = nullptr;
 thread_local bool launch_data_set = false;
 
-// Code with a patch reads what its launch was given: nothing at all is what it must not find.
+// Code with a patch reads what its launch was given: nothing at all is what it must not find, nor
+// an address that a patch takes for none.
 void* take_launch_data() {
   if (patched && !launch_data_set) std::abort();
+  const auto address = reinterpret_cast<std::uintptr_t>(launch_data);
+  if (address != 0 && static_cast<std::uint32_t>(address) == 0) std::abort();
   launch_data_set = false;
   return std::exchange(launch_data, nullptr);
 }
@@ -145,8 +151,14 @@ EXPORT int sanitizerGetFunctionPcAndSize(Handle, const char*, std::uint64_t* pc,
   return 0;
 }
 EXPORT int sanitizerAlloc(Handle, void** address, std::size_t bytes) {
-  *address = std::calloc(1, bytes);
-  return *address == nullptr ? 7 : 0;
+  const auto given = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? 0 : std::strtoull(text, nullptr, 0);
+  };
+  if (const std::uint64_t most = given("FAKE_MEMORY"); most > 0 && bytes > most) return 7;
+  *address = mmap(reinterpret_cast<void*>(given("FAKE_ADDRESS")), bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return *address == MAP_FAILED ? 7 : 0;
 }
 EXPORT int sanitizerAllocHost(Handle, void** address, std::size_t bytes) {
   *address = std::malloc(bytes);

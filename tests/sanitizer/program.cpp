@@ -170,6 +170,13 @@ int main(int argc, char** argv) {
     launch(copy);
     fake.fake_destroy_context(kContext);
     launch(copy);
+  } else if (scene == "context_again") {
+    launch(copy);
+    fake.fake_destroy_context(kContext);
+    // Another, with the handle of the one that is gone.
+    fake.fake_context(kContext);
+    fake.fake_module(kContext, kModule, "no code", 7);
+    launch(copy);
   } else if (scene == "steps") {
     for (int i = 0; i < 6; ++i) {
       launch(copy);

@@ -28,7 +28,7 @@ class Sanitizer(unittest.TestCase):
     def run_watched(self, scene, code=0, options=(), program=PROGRAM, adapter=("--adapter", "sanitizer"),
                     launches=("--launches", "all"), **variables):
         # Any file stands for the code of the GPU, which there is none to run.
-        environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, "PASTA_PATCH_REACH": "all", **variables}
+        environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, **variables}
         environment = {name: value for name, value in environment.items() if value is not None}
         result = subprocess.run([PASTAPROF, "run", *adapter, *launches, "--tool", "access", "-o", "t.pasta",
                                  "--format", "json", "--report", "r.json", *options, "--", *program.split(), scene],
@@ -93,8 +93,8 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(uncovered["evidence"],
                          {"launches": 2, "tensor_loads": 1, "tensor_stores": 0, "textures": 0})
 
-    def test_shared_memory_only_when_asked_for(self):
-        self.check_objects(self.run_watched("kernels", PASTA_PATCH_REACH=None), 2, 1)
+    def test_shared_memory_is_left_out_when_asked_for(self):
+        self.check_objects(self.run_watched("kernels", PASTA_PATCH_REACH="global"), 2, 1)
         self.assertEqual(self.problem("shared and local memory are not looked into"), [1])
 
     def test_nodes_of_graphs(self):
@@ -128,6 +128,21 @@ class Sanitizer(unittest.TestCase):
     def test_a_context_that_ends(self):
         self.assertEqual(self.launches(self.run_watched("context")), {COPY: 1})
         self.assertEqual(self.problem("launches whose accesses were not analysed"), [1])
+
+    def test_a_context_with_the_handle_of_one_that_ended(self):
+        self.assertEqual(self.launches(self.run_watched("context_again")), {COPY: 2})
+        self.assertEqual(self.problems, {})
+
+    def test_little_memory_of_the_device(self):
+        self.assertEqual(self.launches(self.run_watched("many", FAKE_MEMORY=str(60 << 20))), {COPY: 2000})
+        self.assertEqual(self.problem("left less than 208 MiB of the device's memory, so a context had 52"), [1], self.problems)
+        self.run_watched("kernels", options=("--force",), FAKE_MEMORY=str(1 << 20))
+        self.assertEqual(self.problem("left less than 13 MiB of the device's memory"), [1], self.problems)
+        self.assertEqual(self.problem("launches whose accesses were not analysed"), [3])
+
+    def test_an_address_that_begins_with_0(self):
+        # Of the first piece that a launch may get; patches take it for none.
+        self.check_objects(self.run_watched("kernels", FAKE_ADDRESS=hex(0x600000000000 - (16 << 20) - 8192)), 2, 1)
 
     def test_policies(self):
         # Two of the position in later iterations; the first does not yet know that there are any. The fourth and the

@@ -51,8 +51,13 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // Of each context: for launches, which find it zero, and for tables of objects, which need not.
-constexpr std::size_t kArenaBytes = std::size_t{192} << 20;
-constexpr std::size_t kTableBytes = std::size_t{16} << 20;
+// Where the program has left too little for the first, it is the next.
+struct ArenaBytes {
+  std::size_t tables, launches;
+};
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::array kArenas = {ArenaBytes{16 * kMiB, 192 * kMiB}, ArenaBytes{4 * kMiB, 48 * kMiB},
+                                ArenaBytes{kMiB, 12 * kMiB}};
 constexpr std::uint32_t kMostStreams = 1024;
 constexpr std::size_t kMarkBytes = kMostStreams * sizeof(std::uint64_t);
 // Launches of a stream between two marks, and for how long none is written.
@@ -183,12 +188,13 @@ struct State {
   std::mutex mutex;  // of all below; no function of the vendor is called while it is held
   std::condition_variable wake, room;
   device::LaunchPolicy policy;
-  bool global_only = true;  // see start()
+  bool global_only = false;
   const PatchKind* asked = nullptr;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
   std::uint64_t left_out_iterations = 0;
   std::atomic<std::uint32_t> captures{0};  // of graphs, that have begun and not ended
   std::map<Handle, std::unique_ptr<Context>> contexts;
+  std::vector<std::unique_ptr<Context>> gone;  // whose handles are of others now
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
   std::map<StreamOf, device::StreamRow> launches_on;  // the last of each
@@ -394,17 +400,34 @@ bool make_arena(Context& context, Handle stream) {
     if (context.arena != nullptr || context.lost) return !context.lost;
   }
   void* made = nullptr;
-  constexpr std::size_t kBytes = kMarkBytes + kTableBytes + kArenaBytes;
-  if (!good(s.api.allocate(context.handle, &made, kBytes), "memory on the device") ||
-      !good(s.api.fill(made, 0, kBytes, stream), "zeroing it") ||
-      !good(s.api.synchronize(stream), "zeroing it")) {
+  const auto bytes = [](const ArenaBytes& arena) {
+    return kMarkBytes + arena.tables + arena.launches;
+  };
+  const auto arena = std::ranges::find_if(kArenas, [&](const ArenaBytes& tried) {
+    return s.api.allocate(context.handle, &made, bytes(tried)) == 0;
+  });
+  if (arena == kArenas.end()) {
+    count_problem(
+        fmt::format("the program left less than {} MiB of the device's memory, so in a "
+                    "context nothing was analysed",
+                    bytes(kArenas.back()) / kMiB));
     return false;
   }
-  log("context {}: {} bytes at {}", context.handle, kBytes, made);
+  if (arena != kArenas.begin()) {
+    count_problem(
+        fmt::format("the program left less than {} MiB of the device's memory, so a "
+                    "context had {}, and its launches waited for each other",
+                    bytes(kArenas.front()) / kMiB, bytes(*arena) / kMiB));
+  }
+  if (!good(s.api.fill(made, 0, bytes(*arena), stream), "zeroing memory on the device") ||
+      !good(s.api.synchronize(stream), "zeroing memory on the device")) {
+    return false;
+  }
+  log("context {}: {} bytes at {}", context.handle, bytes(*arena), made);
   const std::lock_guard lock(s.mutex);
   context.arena = static_cast<std::byte*>(made);
-  context.tables = Pool(kTableBytes);
-  context.pool = Pool(kArenaBytes);
+  context.tables = Pool(arena->tables);
+  context.pool = Pool(arena->launches);
   return true;
 }
 
@@ -412,7 +435,7 @@ std::byte* table_address(const Context& context, std::size_t at) {
   return context.arena + kMarkBytes + at;
 }
 std::byte* address_of(const Context& context, std::size_t at) {
-  return context.arena + kMarkBytes + kTableBytes + at;
+  return table_address(context, context.tables.bytes() + at);
 }
 
 Function function_of(const LaunchData& data) {
@@ -593,12 +616,20 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
       pending.launch.grid[i] = data.grid[i];
       pending.launch.block[i] = data.block[i];
     }
-    pending.launch.global_only = s.global_only ? 1 : 0;
+    pending.launch.global_only = s.global_only || patch->reach == Reach::kGlobalMemory ? 1 : 0;
     pending.launch.objects =
         reinterpret_cast<const device::MemoryObject*>(table_address(*context, table->at));
     pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
     const Block sizes = patch->block(pending.launch, snapshot->objects, function.code, 0);
     at = take_room(*context, context->pool, sizes.bytes);
+    // Patches are told by the lower half of the address that it is one, see is_given().
+    if (at && static_cast<std::uint32_t>(
+                  reinterpret_cast<std::uintptr_t>(address_of(*context, *at))) == 0) {
+      const auto other = take_room(*context, context->pool, sizes.bytes);
+      const std::lock_guard lock(s.mutex);
+      context->pool.give(*at);
+      at = other;
+    }
     if (!at) {
       const std::lock_guard lock(s.mutex);
       drop_table(*context, table);
@@ -1116,6 +1147,14 @@ void on_resource(ResourceCallback callback, const void* data) {
       write_mark(stream.context, known, true);
       break;
     }
+    case ResourceCallback::kContextCreated: {
+      const std::lock_guard lock(s.mutex);
+      const auto known = s.contexts.find(static_cast<const ContextData*>(data)->context);
+      if (known == s.contexts.end() || !known->second->lost) break;
+      s.gone.push_back(std::move(known->second));
+      s.contexts.erase(known);
+      break;
+    }
     case ResourceCallback::kContextDestroyStarting: {
       // What is pending is complete soon, or never.
       const Handle handle = static_cast<const ContextData*>(data)->context;
@@ -1271,12 +1310,10 @@ Status start() {
   if (s.patch == nullptr) {
     return fail(ErrorCode::kUsage, fmt::format("there is no patch \"{}\"", name));
   }
-  // In some kernels of cuBLAS and cuDNN patches of shared memory end in illegal accesses.
-  s.global_only = variable("PASTA_PATCH_REACH", "global") != "all";
+  s.global_only = variable("PASTA_PATCH_REACH", "all") == "global";
   if (s.global_only && s.patch->reach == Reach::kEverywhere) {
     note(Reason::kNotRecorded, 1,
-         "shared and local memory are not looked into, as some kernels fail under that; "
-         "PASTA_PATCH_REACH=all does it all the same");
+         "shared and local memory are not looked into, as PASTA_PATCH_REACH=global says");
   }
   s.patches_path = variable("PASTA_GPU_CODE", "");
   if (s.patches_path.empty()) s.patches_path = folder_of_this_library() + "/pastapatches.fatbin";
