@@ -1,8 +1,10 @@
-// Kernels whose accesses are known: accesses PART. What is to be counted of each is in
-// accesses_check.py, worked out by hand.
+// Kernels whose accesses are known: accesses PART [LIBRARY]. What is to be counted of each is in
+// accesses_check.py, worked out by hand. Parts that end badly print what is to be the same without
+// us. Of LIBRARY the function `around` is called before and after.
 #include <cuda.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -131,11 +133,33 @@ __global__ void local_array(const int* in, int* out) {
   out[threadIdx.x] = own[in[threadIdx.x] + 3];
 }
 
+// Of these addresses it is only known when it runs in which memory they are: of four lanes one has
+// shared memory, one local memory, and two global memory.
+__global__ void anywhere(float* out, float* sums) {
+  __shared__ float shared[32];
+  float own[32];
+  float* where = out + threadIdx.x;
+  if (threadIdx.x % 4 == 0) where = shared + threadIdx.x;
+  if (threadIdx.x % 4 == 1) where = own + threadIdx.x;
+  float value;
+  asm volatile("st.volatile.f32 [%0], %1;" ::"l"(where), "f"(1.0f) : "memory");
+  asm volatile("ld.volatile.f32 %0, [%1];" : "=f"(value) : "l"(where) : "memory");
+  sums[threadIdx.x] = value;
+}
+
 __global__ void in_graph(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x] + 1; }
 __global__ void in_stream(const float* in, float* out) { out[item()] = in[item()] + 1; }
 __global__ void in_thread(const float* in, float* out) { out[item()] = in[item()] + 1; }
 
 __global__ void in_step(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x] + 1; }
+
+__global__ void in_context(const float* in, float* out) { out[item()] = in[item()] + 1; }
+
+__global__ void wild(int* nowhere) { *nowhere = 1; }
+__global__ void spin(const volatile int* until) {
+  while (*until == 0) {
+  }
+}
 
 __global__ void bulk(const char* in, char* out) {
   __shared__ alignas(128) char tile[1024];
@@ -238,6 +262,7 @@ void atomics_and_edges() {
   behind<<<1, 1>>>(buffer<unsigned>(1002), buffer<unsigned>(8));
   copies_ahead<<<1, 256>>>(buffer<uint4>(4096), buffer<uint4>(4112));
   local_array<<<1, 32>>>(buffer<int>(128), buffer<int>(144));
+  anywhere<<<1, 32>>>(buffer<float>(160), buffer<float>(176));
   CHECK(cudaDeviceSynchronize());
 }
 
@@ -284,19 +309,24 @@ void steps() {
   CHECK(cudaDeviceSynchronize());
 }
 
+// A function of the driver, as it was in some version.
+template <class Function>
+Function driver(const char* name, unsigned version) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result;
+  CHECK(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
+  return reinterpret_cast<Function>(found);
+}
+
 void hopper() {
   bulk<<<1, 32>>>(buffer(1024), buffer(1040));
   CHECK(cudaDeviceSynchronize());
   neighbours<<<2, 32>>>(buffer<float>(256), buffer<float>(272));
   CHECK(cudaDeviceSynchronize());
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault,
-                                         &result));
   CUtensorMap map;
   const cuuint64_t sizes[] = {64, 64}, pitches[] = {256};
   const cuuint32_t box[] = {32, 32}, steps[] = {1, 1};
-  const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
+  const auto encode = driver<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled", 12000);
   if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, buffer(16384), sizes, pitches, box, steps,
              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
              CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != 0) {
@@ -306,15 +336,108 @@ void hopper() {
   CHECK(cudaDeviceSynchronize());
 }
 
+// Its objects have sizes of their own.
+void launch_in_context(int number) {
+  in_context<<<4, 256>>>(buffer<float>(4096 + 16 * number), buffer<float>(8192 + 16 * number));
+  CHECK(cudaDeviceSynchronize());
+}
+void contexts() {
+  const auto make = driver<int (*)(CUcontext*, unsigned, CUdevice)>("cuCtxCreate", 11000);
+  const auto set = driver<int (*)(CUcontext)>("cuCtxSetCurrent", 11000);
+  const auto destroy = driver<int (*)(CUcontext)>("cuCtxDestroy", 11000);
+  launch_in_context(0);
+  CUcontext made[2] = {};
+  for (CUcontext& one : made) {
+    if (make(&one, 0, 0) != 0) std::exit(4);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 2; ++i) {
+      if (set(made[i]) != 0) std::exit(4);
+      launch_in_context(1 + 2 * round + i);
+    }
+  }
+  if (destroy(made[1]) != 0 || set(made[0]) != 0) std::exit(4);
+  launch_in_context(5);
+  // It may have the handle of the one that is gone.
+  if (make(&made[1], 0, 0) != 0) std::exit(4);
+  launch_in_context(6);
+}
+void devices() {
+  int count = 0;
+  CHECK(cudaGetDeviceCount(&count));
+  for (int i = 0; i < count; ++i) {
+    CHECK(cudaSetDevice(i));
+    launch_in_context(i);
+  }
+  std::printf("%d\n", count);
+}
+
+// Programs that do not end well. Each first does what is known.
+void known_first() {
+  copy4<<<4, 256>>>(buffer<unsigned>(4096), buffer<unsigned>(4096));
+  CHECK(cudaDeviceSynchronize());
+}
+void fault() {
+  known_first();
+  wild<<<1, 1>>>(nullptr);
+  const cudaError_t error = cudaDeviceSynchronize();
+  std::printf("%s\n", cudaGetErrorString(error));
+  std::exit(error == cudaSuccess ? 0 : 7);
+}
+void begin_to_spin() {
+  known_first();
+  spin<<<1, 1>>>(buffer<int>(4));
+  std::puts("spins");
+  std::fflush(stdout);
+}
+void spins() {
+  begin_to_spin();
+  CHECK(cudaDeviceSynchronize());
+}
+// Takes the memory of the device but for so many MiB.
+void full(std::size_t left) {
+  CHECK(cudaFree(nullptr));
+  void* made = nullptr;
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  void* const kept = left > 0 ? buffer(left * kMiB) : nullptr;
+  for (std::size_t bytes = std::size_t{64} << 30; bytes >= kMiB; bytes /= 2) {
+    while (cudaMalloc(&made, bytes) == cudaSuccess) {
+    }
+  }
+  cudaGetLastError();
+  CHECK(cudaFree(kept));
+  static unsigned char host[4096];
+  auto* in = buffer<unsigned>(4096);
+  auto* out = buffer<unsigned>(4096);
+  for (int i = 0; i < 100; ++i) copy4<<<4, 256>>>(in, out);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
+  int (*around)(int) = nullptr;
+  if (argc > 2) {
+    CHECK(cudaFree(nullptr));
+    void* const library = dlopen(argv[2], RTLD_NOW);
+    around =
+        reinterpret_cast<int (*)(int)>(library == nullptr ? nullptr : dlsym(library, "around"));
+    if (around == nullptr || around(1) != 0) return 5;
+  }
   if (part == "simple") simple();
   if (part == "edges") atomics_and_edges();
   if (part == "streams") graphs_streams_and_threads();
   if (part == "hopper") hopper();
   if (part == "steps") steps();
+  if (part == "contexts") contexts();
+  if (part == "devices") devices();
+  if (part == "fault") fault();
+  if (part == "spins") spins();
+  if (part == "leaves") begin_to_spin();
+  if (part.rfind("full", 0) == 0) full(std::stoul(part.substr(4)));
+  if (around != nullptr && around(0) != 0) return 6;
   CHECK(cudaGetLastError());
   std::puts("done");
   return 0;

@@ -4,26 +4,34 @@ count with what was worked out by hand, and measures what the analysis costs ste
 
     tests/gpu/accesses_check.py --pastaprof PROGRAM --programs FOLDER --output FOLDER [PART...]
 
-Parts: simple, edges, streams, hopper, steps (of accesses.cu); others, the same kernels under other tools;
-uncovered, a matrix product that no patch
-sees; gpt2-infer, gpt2-train, resnet50-infer, steps of which under each patch by turns; iterations, those of
-models of which one in many is analysed. Exit code: 0 when all held."""
+Parts: simple, edges, streams, hopper, steps, contexts, devices (of accesses.cu); others, the same kernels
+under other tools; warps, made-up accesses, of which a GPU and the host say the same; badly, programs that
+fault or spin; full, one that takes all memory of a GPU, which nobody else may use meanwhile; jit, kernels of
+Triton and NVRTC; uncovered, a matrix product that no patch sees; gpt2-infer, gpt2-train, resnet50-infer, steps
+of which under each patch by turns; iterations, those of models of which one in many is analysed. Exit code: 0
+when all held."""
 import argparse
 import collections
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-KERNELS = ("simple", "edges", "streams", "hopper", "steps")
+KERNELS = ("simple", "edges", "streams", "hopper", "steps", "contexts")
 MODELS = ("gpt2-infer", "gpt2-train", "resnet50-infer")
-PARTS = (*KERNELS, "others", "uncovered", *MODELS, "iterations")
+PARTS = (*KERNELS, "devices", "others", "warps", "badly", "full", "jit", "uncovered", *MODELS, "iterations")
 # Of the iterations of `steps` and of models, one in so many is analysed.
 STEPS_APART, MODEL_APART = 3, 250
+
+
+def in_context(number):
+    return [(("in_context", what, size + 16 * number), (1024, 4096, 4096, 4096)) for what, size in (("reads", 4096), ("writes", 8192))]
+
 
 # (kernel, what, size of the object) -> (lanes, bytes asked for, bytes moved, bytes touched)
 # where what is one of reads, writes, atomics. A sector is 32 bytes.
@@ -68,6 +76,10 @@ OBJECTS = {
         ("copies_ahead", "writes", 4112): (256, 4096, 4096, 4096),
         ("local_array", "reads", 128): (32, 128, 128, 128),
         ("local_array", "writes", 144): (32, 128, 128, 128),
+        # Two lanes of four, so 8 bytes of 16, in every sector.
+        ("anywhere", "reads", 160): (16, 64, 128, 64),
+        ("anywhere", "writes", 160): (16, 64, 128, 64),
+        ("anywhere", "writes", 176): (32, 128, 128, 128),
     },
     "streams": {
         # 5 times a graph of 3; 8 streams, 50 times each; 4 threads, 50 times each.
@@ -83,6 +95,9 @@ OBJECTS = {
         ("in_step", "reads", 128): (2 * 32, 2 * 128, 2 * 128, 128),
         ("in_step", "writes", 132): (2 * 32, 2 * 128, 2 * 128, 128),
     },
+    # One launch in the first of three contexts, three in the second, two in the third, and one in another after that
+    # is gone.
+    "contexts": {key: value for number in range(7) for key, value in in_context(number)},
     "hopper": {
         ("bulk", "reads", 1024): (1, 1024, 1024, 1024),
         ("bulk", "writes", 1040): (1, 1024, 1024, 1024),
@@ -105,9 +120,12 @@ SHARED = {
         "histogram_shared": (256, 256, 256, 24, 24),
         # 16 bytes a lane: 8 lanes at a time.
         "copies_ahead": (256, 256, 0, 64, 64),
+        # Words 4 apart.
+        "anywhere": (8, 8, 0, 2, 2),
     },
     "streams": {},
     "steps": {},
+    "contexts": {},
     "hopper": {
         "neighbours": (64, 64, 0, 4, 4),
         "tiles": (32, 0, 0, 1, 1),
@@ -124,7 +142,7 @@ TOUCHED = {
     },
     "edges": {
         "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "behind": 8,
-        "copies_ahead": 8192, "local_array": 256,
+        "copies_ahead": 8192, "local_array": 256, "anywhere": 256,
     },
     "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
     "hopper": {"bulk": 2048, "neighbours": 512, "tiles": 128},
@@ -142,11 +160,31 @@ WARPS = {
         "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "behind": 2, "copies_ahead": 32,
         # 16 writes and a read of the array.
         "local_array": 19,
+        # A store and a load in each memory, and one store.
+        "anywhere": 7,
     },
     "streams": {"in_graph": 30, "in_stream": 400 * 64, "in_thread": 200 * 64},
     "hopper": {"bulk": 4, "neighbours": 8, "tiles": 2},
 }
-LOCAL_LANES = {"local_array": 17 * 32, "bulk": 2}  # of what is in no table above
+LOCAL_LANES = {"local_array": 17 * 32, "anywhere": 2 * 8, "bulk": 2}  # of what is in no table above
+
+
+TRITON = """
+import torch, triton, triton.language as tl
+@triton.jit
+def double(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+x = torch.ones(100_000, device="cuda")
+out = torch.empty_like(x)
+double[(98,)](x, out, 100_000, B=1024)
+assert bool((out == 2).all())
+"""
+NVRTC = """
+import torch
+twice = torch.cuda.jiterator._create_jit_fn("template <typename T> T twice(T x) { return x + x; }")
+assert bool((twice(torch.ones(100_000, device="cuda")) == 2).all())
+"""
 
 
 class Check:
@@ -169,8 +207,7 @@ class Check:
         report = self.output / f"{name}.json"
         log = self.output / f"{name}.log"
         # Lines for each launch would be among what is measured.
-        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "",
-                       "PASTA_PATCH_REACH": "all" if name in KERNELS else "global", **variables}
+        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "", **variables}
         begin = time.monotonic()
         try:
             result = subprocess.run(
@@ -205,24 +242,97 @@ class Check:
     def kernels(self, part):
         launches = f"iterations:1/{STEPS_APART}" if part == "steps" else "all"
         _, document = self.watched(part, [str(self.programs / "accesses"), part], 40, launches=launches)
-        if document is None:
-            return
+        if document is not None:
+            self.objects_and_shared(part, document, OBJECTS[part], SHARED[part])
+
+    def devices(self):
+        result, document = self.watched("devices", [str(self.programs / "accesses"), "devices"], 40)
+        if document is not None:
+            numbers = range(int(result.stdout.split()[0]))
+            self.objects_and_shared("devices", document, {key: value for n in numbers for key, value in in_context(n)}, {})
+
+    def objects_and_shared(self, part, document, objects, shared):
         got = {}
         for row in self.rows(document, "objects"):
             for what in ("reads", "writes", "atomics"):
                 if row[what]:
                     got[row["kernel"], what, row["size"]] = (row[what], row["asked"], row["moved"], row["touched"])
-        wanted = OBJECTS[part]
         good = 0
-        for key, values in wanted.items():
+        for key, values in objects.items():
             good += self.check(f"{part}: {key}", got.pop(key, None), values)
         for key, values in got.items():
             self.check(f"{part}: {key}", values, None)
         got = {row["kernel"]: tuple(row[name] for name in ("reads", "writes", "atomics", "passes", "conflict_free"))
                for row in self.rows(document, "shared")}
-        for key, values in SHARED[part].items():
+        for key, values in shared.items():
             good += self.check(f"{part}: shared memory of {key}", got.pop(key, None), values)
-        print(f"{part}: {good} of {len(wanted) + len(SHARED[part])} held; {self.seconds:.1f} s; other shared: {got}", flush=True)
+        print(f"{part}: {good} of {len(objects) + len(shared)} held; {self.seconds:.1f} s; other shared: {got}", flush=True)
+
+    def warps(self):
+        result = subprocess.run([str(self.programs / "warps"), "200000"], capture_output=True, text=True, timeout=60)
+        self.check("warps: exit code", result.returncode, 0)
+        print("warps:", result.stdout.strip(), result.stderr.strip(), flush=True)
+
+    def badly(self):
+        """Programs that do not end well end as they do without us, and what was lost of them is said."""
+        self.lose("fault", "the device has failed")
+        self.lose("leaves", "were not complete when the program ended")
+        self.lose("spins", None, interrupt=True)  # nobody is left who could say so
+
+    def full(self):
+        self.lose("full64", "and its launches waited for each other")
+        self.lose("full2", "nothing was analysed")
+
+    def lose(self, part, lost, interrupt=False):
+        known = {("copy4", "reads", 4096): (1024, 4096, 4096, 4096), ("copy4", "writes", 4096): (1024, 4096, 4096, 4096)}
+        ends = [self.ends(part, interrupt, watched) for watched in (False, True)]
+        self.check(f"{part}: ends as it does by itself", ends[1][:2], ends[0][:2])
+        document = ends[1][2]
+        said = [problem["first"] for problem in document["trace"]["quality"]["problems"]] if document else []
+        self.check(f"{part}: what was lost is said", lost is None or any(lost in text for text in said), True)
+        got = {(row["kernel"], what, row["size"]): (row["reads"] + row["writes"], row["asked"], row["moved"], row["touched"])
+               for row in (self.rows(document, "objects") if document else []) for what in ("reads", "writes") if row[what]}
+        if not part.startswith("full"):
+            self.check(f"{part}: what was complete", {key: got.get(key) for key in known}, known)
+        print(f"{part}: {ends[0][:2]} bare in {ends[0][3]:.1f} s, watched in {ends[1][3]:.1f} s, {len(got)} objects; said: {said}", flush=True)
+
+    def ends(self, part, interrupt, watched):
+        report = self.output / f"{part}.json"
+        report.unlink(missing_ok=True)
+        command = [str(self.programs / "accesses"), part]
+        if watched:
+            command = [self.pastaprof, "run", "--adapter", "sanitizer", "--tool", "access", "-o", f"/tmp/{part}.pasta", "--force",
+                       "--format", "json", "--report", str(report), "--", *command]
+        begin = time.monotonic()
+        # A group of its own is what a terminal would interrupt.
+        program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        told = ""
+        if interrupt:
+            told = program.stdout.readline()
+            time.sleep(0.5)  # nothing tells that a kernel spins
+            os.killpg(program.pid, signal.SIGINT)
+        try:
+            told += program.communicate(timeout=60)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+            told = "still runs after 60 s"
+        code = program.returncode
+        # A shell says of a signal what pastaprof says of it.
+        return 128 - code if code < 0 else code, told, json.loads(report.read_text()) if watched and report.exists() else None, time.monotonic() - begin
+
+    def jit(self):
+        """Kernels that are compiled while the program runs, each of 100000 floats."""
+        for name, kernel, program in (("triton", "double", TRITON), ("nvrtc", "twice", NVRTC)):
+            (self.output / f"{name}_program.py").write_text(program)
+            _, document = self.watched(name, [sys.executable, str(self.output / f"{name}_program.py")], 60)
+            if document is None:
+                continue
+            rows = [row for row in self.rows(document, "objects") if kernel in row["kernel"]]
+            got = {what: sum(row[what] for row in rows) for what in ("asked", "touched", "atomics")}
+            good = self.check(f"{name}: bytes", got, {"asked": 800_000, "touched": 800_000, "atomics": 0})
+            good = self.check(f"{name}: read and written", [sum(row[what] > 0 for row in rows) > 0 for what in ("reads", "writes")], [True, True]) and good
+            print(f"{name}: {'held' if good else 'not held'}; {self.seconds:.1f} s", flush=True)
 
     def others(self):
         """The same kernels under the other patches."""

@@ -1,0 +1,153 @@
+// Whether a warp of a GPU says the same of its accesses as the host does: warps CASES [SEED].
+// Addresses and lanes are made up: random ones, rows, columns, pieces and steps, whole warps and
+// parts.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "device/gpu_warp.h"
+#include "device/warp.h"
+
+namespace {
+
+using namespace pasta::device;
+
+struct Case {
+  std::uint64_t address[kWarpLanes];
+  std::uint32_t width, active;
+};
+struct Facts {
+  std::uint64_t sectors, footprint[2], shape[4], passes[2], stride[2], crowd;
+};
+
+#pragma nv_exec_check_disable
+template <class AnyWarp>
+PASTA_DEVICE Facts facts_of(const AnyWarp& warp) {
+  Facts facts{};
+  facts.sectors = warp.sectors(warp.active);
+  const Footprint footprint = warp.footprint(warp.active);
+  facts.footprint[0] = footprint.sectors;
+  facts.footprint[1] = footprint.bytes;
+  const Shape shape = warp.shape();
+  facts.shape[0] = shape.footprint.sectors;
+  facts.shape[1] = shape.footprint.bytes;
+  facts.shape[2] = static_cast<std::uint64_t>(shape.stride.pattern);
+  facts.shape[3] = static_cast<std::uint64_t>(shape.stride.bytes);
+  const Passes passes = warp.passes();
+  facts.passes[0] = passes.needed;
+  facts.passes[1] = passes.without_conflicts;
+  const Stride stride = warp.stride();
+  facts.stride[0] = static_cast<std::uint64_t>(stride.pattern);
+  facts.stride[1] = static_cast<std::uint64_t>(stride.bytes);
+  facts.crowd = warp.crowd();
+  return facts;
+}
+
+__global__ void on_gpu(const Case* cases, Facts* facts, unsigned count) {
+  const unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+  const unsigned lane = threadIdx.x % kWarpLanes;
+  if (at >= count || (cases[at].active >> lane & 1) == 0) return;
+  const GpuWarp warp(Space::kGlobal, Access::kRead, 0, cases[at].address[lane], cases[at].width,
+                     cases[at].active);
+  const Facts found = facts_of(warp);
+  if ((cases[at].active & ((1u << lane) - 1)) == 0) facts[at] = found;
+}
+
+Case made_up(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t most) { return random() % most; };
+  Case made{};
+  made.width = 1u << below(5);
+  switch (below(5)) {
+    case 0:
+      made.active = ~0u;
+      break;
+    case 1:
+      made.active = static_cast<std::uint32_t>(random());
+      break;
+    case 2:
+      made.active = ~0u >> below(32);
+      break;
+    case 3:
+      made.active = 1u << below(32);
+      break;
+    default:
+      made.active = static_cast<std::uint32_t>(random() & random() & random());
+  }
+  if (made.active == 0) made.active = 1;
+  const std::uint64_t begin = (std::uint64_t{1} << 33) + below(1 << 16) * made.width;
+  const std::uint64_t sort = below(6), step = below(40), across = 1 + below(256), turn = below(32);
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    std::uint64_t element = 0;
+    switch (sort) {
+      case 0:
+        element = below(across);
+        break;
+      case 1:
+        element = lane * step;
+        break;
+      case 2:
+        element = (kWarpLanes - lane) * step;
+        break;
+      case 3:
+        element = lane / 8 * 64 * (1 + step) + lane % 8;
+        break;
+      case 4:
+        element = lane ^ turn;
+        break;
+      default:
+        element = lane % (1 + turn) * step;
+    }
+    made.address[lane] = begin + element * made.width;
+  }
+  return made;
+}
+
+Facts on_host(const Case& of) {
+  Warp warp;
+  warp.width = of.width;
+  warp.active = of.active;
+  std::memcpy(warp.address, of.address, sizeof warp.address);
+  return facts_of(warp);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto count = static_cast<unsigned>(argc > 1 ? std::atoi(argv[1]) : 100'000);
+  std::mt19937_64 random(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+  std::vector<Case> cases(count);
+  for (Case& one : cases) one = made_up(random);
+  std::vector<Facts> facts(count);
+  Case* cases_there = nullptr;
+  Facts* facts_there = nullptr;
+  cudaMalloc(&cases_there, count * sizeof(Case));
+  cudaMalloc(&facts_there, count * sizeof(Facts));
+  cudaMemcpy(cases_there, cases.data(), count * sizeof(Case), cudaMemcpyHostToDevice);
+  constexpr unsigned kWarps = 8;
+  on_gpu<<<(count + kWarps - 1) / kWarps, kWarps * kWarpLanes>>>(cases_there, facts_there, count);
+  cudaMemcpy(facts.data(), facts_there, count * sizeof(Facts), cudaMemcpyDeviceToHost);
+  if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess) {
+    std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
+    return 3;
+  }
+  unsigned differ = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const Facts wanted = on_host(cases[i]);
+    if (std::memcmp(&wanted, &facts[i], sizeof wanted) == 0) continue;
+    if (++differ > 5) continue;
+    std::printf("case %u, width %u, lanes %08x:", i, cases[i].width, cases[i].active);
+    const auto* host = reinterpret_cast<const std::uint64_t*>(&wanted);
+    const auto* gpu = reinterpret_cast<const std::uint64_t*>(&facts[i]);
+    for (unsigned k = 0; k < sizeof wanted / sizeof *host; ++k) {
+      std::printf(" %lld/%lld", static_cast<long long>(host[k]), static_cast<long long>(gpu[k]));
+    }
+    std::puts("");
+  }
+  std::printf("%u of %u cases differ between host and GPU\n", differ, count);
+  return differ == 0 ? 0 : 1;
+}
