@@ -26,11 +26,11 @@ struct GpuLaunch {
 inline constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint32_t kBulkBytes = 16;  // what bulk copies count in
 
-// Of a launch that is not analysed nothing is given. And an access by a generic address is handed to
-// the patches of global, shared, local and other groups' shared memory in turn, each time under a
-// predicate that the patch before did not keep. So a lane that was called may be called again, with
-// its registers as it left them: where `given` would begin there is the 0 that it returned. Such a
-// call is no access. No launch is given an address that begins so, see begin_launch().
+// Of a launch that is not analysed nothing is given. And an access by a generic address is handed
+// to the patches of global, shared, local and other groups' shared memory in turn, each time under
+// a predicate that the patch before did not keep. So a lane that was called may be called again,
+// with its registers as it left them: where `given` would begin there is the 0 that it returned.
+// Such a call is no access. No launch is given an address that begins so, see begin_launch().
 __device__ inline bool is_given(const void* given) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(given)) != 0;
 }
