@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device/layout.h"
 #include "device/result.h"
@@ -19,13 +20,13 @@ std::uint64_t object_of(const Launch& launch, Space space, const SiteExtremes& e
 }
 
 // What was counted at all places that access this space, which is not global.
-void add_sites(const AccessPatch::State& state, Space space, AccessCounts& sum) {
-  const std::uint32_t capacity = state.keys.capacity;
-  for (std::uint32_t i = 0; i < capacity; ++i) {
+void add_sites(const AccessPatch::State& state, const std::vector<SiteCounts>& sites, Space space,
+               AccessCounts& sum) {
+  for (std::uint32_t i = 0; i < state.keys.capacity; ++i) {
     if (state.keys.keys[i] == 0) continue;
     const SiteKey key = site_of_key(state.keys.keys[i]);
     if (key.space != space) continue;
-    const SiteCounts counts = total_row(state.sites, state.copies, capacity + 1, i);
+    const SiteCounts& counts = sites[i];
     (key.access == Access::kRead    ? sum.reads
      : key.access == Access::kWrite ? sum.writes
                                     : sum.atomics) += counts.lanes;
@@ -36,56 +37,143 @@ void add_sites(const AccessPatch::State& state, Space space, AccessCounts& sum) 
   }
 }
 
-ResultTable accesses(const Launch& launch, const AccessPatch::State& state, const Names& names,
+}  // namespace
+
+Outcome Outcome::of_key(std::uint64_t key, bool global) {
+  const auto how = static_cast<std::uint32_t>(key), who = static_cast<std::uint32_t>(key >> 32);
+  const std::uint32_t counts = how >> 18;
+  return {.kind = kind_of(who),
+          .site = site_of(who),
+          .row = row_of(who),
+          .lanes = (how >> 6 & 31) + 1,
+          .width = 1u << (how >> 15 & 7),
+          .sectors = global ? counts >> 6 : 0,
+          .parts = global ? counts & 63 : 0,
+          .passes = global ? 0 : counts >> 4,
+          .passes_without_conflicts = global ? 0 : counts & 15,
+          .crowd = crowd_of(how),
+          .pattern = pattern_of(how),
+          .misaligned = is_misaligned(how)};
+}
+
+// All that was counted, in rows.
+struct AccessPatch::Totals {
+  std::vector<AccessCounts> objects;
+  std::vector<SiteCounts> sites;
+  std::vector<SiteExtremes> extremes;
+
+  explicit Totals(const State& state) {
+    const std::uint32_t places = state.keys.capacity + 1;
+    for (std::uint32_t i = 0; i < state.rows; ++i) {
+      objects.push_back(total_row(state.objects, state.copies, state.rows, i));
+    }
+    for (std::uint32_t i = 0; i < places; ++i) {
+      sites.push_back(total_row(state.sites, state.copies, places, i));
+    }
+    extremes.assign(state.extremes, state.extremes + places);
+    const std::uint32_t capacity = state.outcomes.capacity;
+    for (std::uint32_t i = 0; i < capacity; ++i) {
+      if (state.outcomes.keys[i] == 0) continue;
+      std::uint64_t times = 0;
+      for (std::uint32_t copy = 0; copy < state.copies; ++copy) {
+        times += state.times[std::uint64_t{copy} * capacity + i];
+      }
+      if (times > 0) add(state, state.outcomes.keys[i], times);
+    }
+    add_sites(state, sites, Space::kShared, objects[state.rows - kExtraRows + kSharedRow]);
+    add_sites(state, sites, Space::kLocal, objects[state.rows - kExtraRows + kLocalRow]);
+  }
+
+ private:
+  void add(const State& state, std::uint64_t key, std::uint64_t times) {
+    const auto [place, space, access] = site_of_key(
+        state.keys.keys[Outcome::site_of(static_cast<std::uint32_t>(key >> 32))]);
+    const Outcome outcome = Outcome::of_key(key, space == Space::kGlobal);
+    const std::uint64_t asked = times * outcome.lanes * outcome.width;
+    const std::uint64_t used = std::uint64_t{outcome.parts} * outcome.width;
+    SiteCounts counts = {.warps = times,
+                         .lanes = times * outcome.lanes,
+                         .asked_bytes = asked,
+                         .crowds = times * outcome.crowd};
+    reinterpret_cast<std::uint64_t*>(&counts)[pattern_number(outcome.pattern)] = times;
+    SiteExtremes most = {.width = outcome.width, .crowd = outcome.crowd};
+    counts.used_bytes = times * used;
+    counts.sectors = times * outcome.sectors;
+    counts.needed_sectors = times * sectors_for(used);
+    counts.misaligned = outcome.misaligned ? times : 0;
+    counts.passes = times * outcome.passes;
+    counts.passes_without_conflicts = times * outcome.passes_without_conflicts;
+    most.degree = outcome.passes;
+    const bool several = outcome.kind == Outcome::kOfSite;
+    most.object = several ? ~std::uint64_t{0} : outcome.row;
+    most.least_object = several ? ~std::uint64_t{0} : ~most.object;
+    if (!several) {
+      AccessCounts of_object = {.warps = times,
+                                .asked_bytes = asked,
+                                .used_bytes = counts.used_bytes,
+                                .sectors = counts.sectors};
+      reinterpret_cast<std::uint64_t*>(&of_object)[lanes_number(access)] = counts.lanes;
+      add_row(objects[outcome.row], of_object);
+    }
+    if (outcome.kind == Outcome::kOfObject) return;
+    add_row(sites[outcome.site], counts);
+    auto* all = reinterpret_cast<std::uint64_t*>(&extremes[outcome.site]);
+    const auto* one = reinterpret_cast<const std::uint64_t*>(&most);
+    for (std::size_t i = 0; i < sizeof most / sizeof *one; ++i) raise(all[i], one[i]);
+  }
+};
+
+namespace {
+
+ResultTable accesses(const Launch& launch, const AccessPatch::State& state,
+                     const std::vector<AccessCounts>& totals, const Names& names,
                      ResultTable& objects) {
   ResultTable table{.id = TableId::kAccesses};
-  const std::uint32_t all = launch.object_count + AccessPatch::kExtraRows;
-  for (std::uint32_t i = 0; i < all; ++i) {
-    AccessRow row{.granule = 1, .counts = total_row(state.objects, state.copies, all, i)};
-    if (i == launch.object_count + AccessPatch::kSharedRow) {
-      add_sites(state, Space::kShared, row.counts);
-    } else if (i == launch.object_count + AccessPatch::kLocalRow) {
-      add_sites(state, Space::kLocal, row.counts);
-    }
+  const auto rows = static_cast<std::uint32_t>(totals.size());
+  // Objects, then what is of none.
+  for (std::uint32_t n = 1; n <= rows; ++n) {
+    const std::uint32_t i = n <= launch.object_count ? n : n == launch.object_count + 1 ? 0 : n - 1;
+    AccessRow row{.granule = 1, .counts = totals[i]};
     if (row.counts.warps == 0) continue;
-    if (i < launch.object_count) {
-      const MemoryObject& object = launch.objects[i];
+    if (i == AccessPatch::kNoObjectRow) {
+      row.object = kUnknownObject;
+    } else if (i <= launch.object_count) {
+      const std::uint32_t index = i - AccessPatch::kFirstObjectRow;
+      const MemoryObject& object = launch.objects[index];
       row.object = object.number;
-      row.granule = state.marks.granule(i);
-      row.counts.touched = state.marks.touched(i, object);
+      row.granule = state.marks.granule(index);
+      row.counts.touched = state.marks.touched(index, object);
       append_object(objects, object, names);
     } else {
-      const std::uint32_t extra = i - launch.object_count;
-      row.object = extra == AccessPatch::kSharedRow  ? kSharedMemory
-                   : extra == AccessPatch::kLocalRow ? kLocalMemory
-                                                     : kUnknownObject;
+      const bool shared = i == rows - AccessPatch::kExtraRows + AccessPatch::kSharedRow;
+      row.object = shared ? kSharedMemory : kLocalMemory;
     }
     append_row(table, row);
   }
   return table;
 }
 
-ResultTable sites(const Launch& launch, const AccessPatch::State& state, const Names& names) {
+ResultTable sites(const Launch& launch, const AccessPatch::State& state,
+                  const std::vector<SiteCounts>& totals,
+                  const std::vector<SiteExtremes>& extremes, const Names& names) {
   ResultTable table{.id = TableId::kSites};
   const std::uint32_t capacity = state.keys.capacity;
   for (std::uint32_t i = 0; i <= capacity; ++i) {
-    const std::uint64_t key = i < capacity ? state.keys.keys[i] : 0;
-    const SiteExtremes& extremes = state.extremes[i];
-    SiteRow row{.counts = total_row(state.sites, state.copies, capacity + 1, i)};
+    SiteRow row{.counts = totals[i]};
     if (row.counts.warps == 0) continue;
-    row.width = extremes.width;
-    row.degree = extremes.degree;
-    row.crowd = extremes.crowd;
+    row.width = extremes[i].width;
+    row.degree = extremes[i].degree;
+    row.crowd = extremes[i].crowd;
     if (row.counts.strided > 0) {
-      row.least_step = static_cast<std::int64_t>(~extremes.least_step - kStepBias);
-      row.most_step = static_cast<std::int64_t>(extremes.step - kStepBias);
+      row.least_step = static_cast<std::int64_t>(~extremes[i].least_step - kStepBias);
+      row.most_step = static_cast<std::int64_t>(extremes[i].step - kStepBias);
     }
     if (i < capacity) {
-      const auto [site, space, access] = site_of_key(key);
+      const auto [site, space, access] = site_of_key(state.keys.keys[i]);
       row.site = site;
       row.space = static_cast<std::uint64_t>(space);
       row.access = static_cast<std::uint64_t>(access);
-      row.object = object_of(launch, space, extremes);
+      row.object = object_of(launch, space, extremes[i]);
     } else {
       row.site = kOtherSites;
       row.object = kSeveralObjects;
@@ -106,20 +194,25 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   const auto places = Marks::plan(launch, settings.marks, words);
   const std::uint64_t rows = std::uint64_t{settings.sites} + 1;
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
-  state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} *
-                                                (launch.object_count + kExtraRows));
+  const std::uint64_t outcomes = settings.outcomes;
+  state.times = layout.counters<std::uint64_t>(state.copies * outcomes);
+  state.outcomes = {layout.counters<std::uint64_t>(outcomes), settings.outcomes};
+  state.rows = kFirstObjectRow + launch.object_count + kExtraRows;
+  state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} * state.rows);
   state.sites = layout.counters<SiteCounts>(state.copies * rows);
   state.extremes = layout.counters<SiteExtremes>(rows);
   state.keys = {layout.counters<std::uint64_t>(settings.sites), settings.sites};
-  state.marks.words = layout.counters<std::uint64_t>(words);
+  state.marks.words = layout.counters<std::uint32_t>(words);
   state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;
 }
 
 PatchResult AccessPatch::result(const Launch& launch, const State& state, const Names& names) {
   ResultTable objects{.id = TableId::kObjects};
-  ResultTable rows = accesses(launch, state, names, objects);
-  return result_of(launch, {std::move(objects), std::move(rows), sites(launch, state, names)});
+  const Totals totals(state);
+  ResultTable rows = accesses(launch, state, totals.objects, names, objects);
+  return result_of(launch, {std::move(objects), std::move(rows),
+                            sites(launch, state, totals.sites, totals.extremes, names)});
 }
 
 }  // namespace pasta::device

@@ -52,167 +52,252 @@ struct SiteExtremes {
 };
 inline constexpr std::uint64_t kStepBias = std::uint64_t{1} << 63;
 
+// What an access of a warp was, or the part of it that is of one object. The same come again and
+// again, so each is one number to count: by a key of two halves, of who accesses what, and how.
+struct Outcome {
+  enum Kind : std::uint32_t { kAll = 1, kOfSite, kOfObject };  // which rows it counts in
+  std::uint32_t kind = 0, site = 0, row = 0;                   // in the tables of the patch
+  std::uint32_t lanes = 0, width = 0;
+  std::uint32_t sectors = 0, parts = 0;  // parts x width: bytes that are asked for, each once
+  std::uint32_t passes = 0, passes_without_conflicts = 0;  // of shared memory, which has no sectors
+  std::uint32_t crowd = 0;                                 // of atomics
+  Pattern pattern = Pattern::kSingle;
+  bool misaligned = false;
+
+  static constexpr unsigned kRowBits = 19;
+  static constexpr std::uint32_t kMostSites = 1u << 11, kMostRows = 1u << kRowBits;
+  PASTA_DEVICE static std::uint32_t who(Kind kind, std::uint32_t site, std::uint32_t row) {
+    return static_cast<std::uint32_t>(kind) << 30 | site << kRowBits | row;
+  }
+  PASTA_DEVICE static Kind kind_of(std::uint32_t who) { return static_cast<Kind>(who >> 30); }
+  PASTA_DEVICE static std::uint32_t site_of(std::uint32_t who) {
+    return (who >> kRowBits) % kMostSites;
+  }
+  PASTA_DEVICE static std::uint32_t row_of(std::uint32_t who) { return who % kMostRows; }
+
+  // Of few bits each, with which `counts` and the width are, or are not.
+  PASTA_DEVICE static std::uint32_t how(Pattern pattern, bool misaligned, unsigned lanes,
+                                        unsigned crowd) {
+    return static_cast<std::uint32_t>(pattern) << 12 | (misaligned ? 1u << 11 : 0) |
+           (lanes - 1) << 6 | crowd;
+  }
+  PASTA_DEVICE static bool is_kept(std::uint32_t width) {
+    return width <= kSectorBytes && (width & (width - 1)) == 0;
+  }
+  PASTA_DEVICE static std::uint32_t with(std::uint32_t how, std::uint32_t counts,
+                                         std::uint32_t width) {
+    return counts << 18 | lowest_bit(width) << 15 | how;
+  }
+  // Parts and passes are never 0, but of memory that has neither.
+  PASTA_DEVICE static bool is_whole(std::uint32_t how) { return how >> 18 != 0; }
+  PASTA_DEVICE static Pattern pattern_of(std::uint32_t how) {
+    return static_cast<Pattern>(how >> 12 & 7);
+  }
+  PASTA_DEVICE static bool is_misaligned(std::uint32_t how) { return (how >> 11 & 1) != 0; }
+  PASTA_DEVICE static unsigned crowd_of(std::uint32_t how) { return how & 63; }
+  static Outcome of_key(std::uint64_t key, bool global);
+};
+
 struct AccessPatch {
   static constexpr std::string_view kFormat = "access/2";
-  // Behind the rows of the objects.
-  enum Extra : std::uint32_t { kNoObjectRow, kSharedRow, kLocalRow, kExtraRows };
+  static constexpr std::uint32_t kCopies = 8;  // of all counters, on a GPU
+  // Before the rows of the objects, and behind them.
+  enum Row : std::uint32_t { kNoObjectRow, kFirstObjectRow };
+  enum Extra : std::uint32_t { kSharedRow, kLocalRow, kExtraRows };
   struct Settings {
-    // Of all counters, for threads of a GPU that run apart; a power of two.
-    std::uint32_t copies = 1;
-    std::uint32_t sites = 1024;  // a power of two
+    std::uint32_t copies = 1;                     // on a GPU kCopies
+    std::uint32_t sites = 1024, outcomes = 4096;  // powers of two
     Marks::Room marks = {.together = std::uint64_t{1} << 30, .each = std::uint64_t{8} << 20};
   };
+  // What finds no room among the outcomes, or is none, is counted in the rows.
   struct State {
-    AccessCounts* objects;   // copies x (objects of the launch, then kNoObjectRow and so on)
+    std::uint64_t* times;    // copies x outcomes
+    AccessCounts* objects;   // copies x rows
     SiteCounts* sites;       // copies x (sites + 1)
     SiteExtremes* extremes;  // sites + 1
-    KeyTable keys;
+    KeyTable keys;           // of sites
+    KeyTable outcomes;
     Marks marks;
     ObjectHints hints;
-    std::uint32_t copies;
+    std::uint32_t copies, rows;
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0) return;
-    if (warp.space == Space::kGlobal) {
-      count_global(state, launch, warp);
-    } else {
-      count_other(state, launch, warp);
+    const std::uint32_t site = state.keys.find(site_key(warp.site, warp.space, warp.access));
+    if (warp.space != Space::kGlobal) {
+      count_other(state, warp, site);
+      return;
     }
+    warp.match(
+        [&](std::uint64_t address) {
+          const std::uint32_t row = state.hints.find(launch, state.marks.places, address, warp.width) + 1;
+          return site << Outcome::kRowBits | (row < Outcome::kMostRows ? row : kNoObjectRow);
+        },
+        [&](std::uint32_t who, std::uint32_t mask) { count(state, warp, who, mask); });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
-  template <class AnyWarp>
-  PASTA_DEVICE static AccessCounts* objects_of(const State& state, const Launch& launch,
-                                               const AnyWarp& warp) {
-    return state.objects +
-           std::uint64_t{warp.copy(state.copies)} * (launch.object_count + kExtraRows);
-  }
-  template <class AnyWarp>
-  PASTA_DEVICE static SiteCounts& counts_of(const State& state, const AnyWarp& warp,
-                                            std::uint32_t site) {
-    return state.sites[std::uint64_t{warp.copy(state.copies)} * (state.keys.capacity + 1) + site];
-  }
-  template <class AnyWarp>
-  PASTA_DEVICE static std::uint32_t site_of(const State& state, const AnyWarp& warp) {
-    return state.keys.find(site_key(warp.site, warp.space, warp.access));
-  }
+  // Accesses that are never alike are to cost little more than their rows.
+  static constexpr std::uint32_t kFewSteps = 8;
 
+  // Of global memory: what these lanes ask for, all of which is of one row.
   template <class AnyWarp>
-  PASTA_DEVICE static void count_global(const State& state, const Launch& launch,
-                                        const AnyWarp& warp) {
-    const Shape shape = warp.shape();
-    const std::uint32_t site = site_of(state, warp);
-    const std::uint64_t bytes = shape.footprint.bytes, sectors = shape.footprint.sectors;
-    // Lanes that stay out leave gaps, which are not for where the warp begins.
-    const std::uint64_t reach =
-        (std::uint64_t{highest_bit(warp.active)} - lowest_bit(warp.active) + 1) * warp.width;
-    const bool misaligned = shape.stride.pattern == Pattern::kUnit && sectors > sectors_for(reach);
-    warp.add(counts_of(state, warp, site),
-             {{PASTA_NUMBER(SiteCounts, warps), 1},
-              {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
-              {PASTA_NUMBER(SiteCounts, asked_bytes), asked(warp, warp.lanes())},
-              {PASTA_NUMBER(SiteCounts, used_bytes), bytes},
-              {PASTA_NUMBER(SiteCounts, sectors), sectors},
-              {PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(bytes)},
-              {PASTA_NUMBER(SiteCounts, misaligned), misaligned ? 1u : 0u},
-              {pattern_number(shape.stride.pattern), 1}});
-    count_rest(state, warp, site, shape.stride);
-    const std::uint32_t object = state.hints.find(launch, warp);
-    if (object != kNoObject) {
-      add_part(state, launch, warp, object, warp.active, shape.footprint);
-      raise_object(state, warp, site, object + 1, object + 1);
+  PASTA_DEVICE static void count(const State& state, const AnyWarp& warp, std::uint32_t who,
+                                 std::uint32_t lanes) {
+    const auto kind = lanes == warp.active ? Outcome::kAll : Outcome::kOfObject;
+    who = opaque(who | static_cast<std::uint32_t>(kind) << 30);
+    const std::uint32_t how = how_of(state, warp, who, lanes);
+    const bool counted =
+        Outcome::is_whole(how) && count_key(state, warp, lanes, std::uint64_t{who} << 32 | how);
+    if (warp.all_of(counted && lanes == warp.active && Outcome::row_of(who) != kNoObjectRow)) {
+      state.marks.touch(warp, lanes, Outcome::row_of(who) - kFirstObjectRow);
       return;
     }
-    std::uint32_t least = kNoObject, last = 0;  // of the objects + 1; 0: none
-    warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
-               [&](std::uint32_t one, std::uint32_t mask) {
-                 add_part(state, launch, warp, one, mask, warp.footprint(mask));
-                 // kNoObject + 1 is 0, which is less than every other.
-                 if (one + 1 < least) least = one + 1;
-                 if (one + 1 > last) last = one + 1;
-               });
-    raise_object(state, warp, site, least, last);
+    count_rows(state, warp.kept(), {who, how, lanes, counted ? 1u : 0u});
   }
   template <class AnyWarp>
-  PASTA_DEVICE static void add_part(const State& state, const Launch& launch, const AnyWarp& warp,
-                                    std::uint32_t object, std::uint32_t mask,
-                                    const Footprint& part) {
-    const std::uint64_t lanes = count_bits(mask);
-    warp.add(objects_of(state, launch,
-                        warp)[object == kNoObject ? launch.object_count + kNoObjectRow : object],
-             {{lanes_number(warp.access), lanes},
-              {PASTA_NUMBER(AccessCounts, warps), 1},
-              {PASTA_NUMBER(AccessCounts, asked_bytes), asked(warp, lanes)},
-              {PASTA_NUMBER(AccessCounts, used_bytes), part.bytes},
-              {PASTA_NUMBER(AccessCounts, sectors), part.sectors}});
-    if (object == kNoObject) return;
-    warp.each(mask, [&](std::uint64_t address) {
-      state.marks.touch(object, address - launch.objects[object].address, warp.width);
+  PASTA_DEVICE static std::uint32_t how_of(const State& state, const AnyWarp& warp,
+                                           std::uint32_t who, std::uint32_t lanes) {
+    const Pattern pattern = warp.pattern([&](std::int64_t bytes) {
+      raise_step(state, warp, Outcome::site_of(who), bytes);
     });
+    const std::uint32_t sectors = warp.sectors(lanes);
+    const std::uint32_t how =
+        Outcome::how(pattern, misaligned(warp, pattern, sectors), count_bits(lanes),
+                     warp.access == Access::kAtomic ? warp.crowd() : 0);
+    const std::uint32_t parts = warp.parts(lanes);
+    if (sectors >= 1u << 7 || parts == 0 || !Outcome::is_kept(warp.width)) return how;
+    return Outcome::with(how, sectors << 6 | parts, warp.width);
+  }
+  // Whether it was counted.
+  template <class AnyWarp>
+  PASTA_DEVICE static bool count_key(const State& state, const AnyWarp& warp, std::uint32_t lanes,
+                                     std::uint64_t key) {
+    if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity) return false;
+    const std::uint32_t at = state.outcomes.find(key, kFewSteps);
+    if (at == state.outcomes.capacity) return false;
+    warp.add(lanes, state.times[warp.template copy<kCopies>() * state.outcomes.capacity + at], 1);
+    return true;
+  }
+  // What was not counted. Of several objects each has its row, and all of them that of the site.
+  struct Rest {
+    Aside<std::uint32_t> who, how, lanes, counted;
+  };
+  template <class KeptWarp>
+  PASTA_DEVICE static void count_rows(const State& state, const KeptWarp& kept, const Rest& rest) {
+    const Footprint part = kept.now().footprint(rest.lanes);
+    if (rest.counted == 0) {
+      const auto& warp = kept.now();
+      const std::uint32_t number = count_bits(rest.lanes);
+      warp.add(
+          rest.lanes,
+          state.objects[warp.template copy<kCopies>() * state.rows + Outcome::row_of(rest.who)],
+          {{lanes_number(warp.access), number},
+           {PASTA_NUMBER(AccessCounts, warps), 1},
+           {PASTA_NUMBER(AccessCounts, asked_bytes), std::uint64_t{number} * warp.width},
+           {PASTA_NUMBER(AccessCounts, used_bytes), part.bytes},
+           {PASTA_NUMBER(AccessCounts, sectors), part.sectors}});
+    }
+    const Footprint all = kept.now().footprint(kept.now().active);
+    const bool several = rest.lanes != kept.now().active;
+    if (several ? kept.now().is_turn(rest.lanes) : rest.counted == 0) {
+      count_site(state, kept.now(), rest.how, Outcome::site_of(rest.who), all);
+      const std::uint64_t of_all = Outcome::row_of(rest.who), of_several = ~std::uint64_t{0};
+      kept.now().raise(
+          kept.now().active, state.extremes[Outcome::site_of(rest.who)],
+          {{PASTA_NUMBER(SiteExtremes, object), several ? of_several : of_all},
+           {PASTA_NUMBER(SiteExtremes, least_object), several ? of_several : ~of_all}});
+    }
+    if (Outcome::row_of(rest.who) != kNoObjectRow) {
+      state.marks.touch(kept.now(), rest.lanes, Outcome::row_of(rest.who) - kFirstObjectRow);
+    }
   }
   template <class AnyWarp>
-  PASTA_DEVICE static void raise_object(const State& state, const AnyWarp& warp, std::uint32_t site,
-                                        std::uint32_t least, std::uint32_t last) {
-    warp.raise(state.extremes[site],
+  PASTA_DEVICE static void count_site(const State& state, const AnyWarp& warp, std::uint32_t how,
+                                      std::uint32_t site, const Footprint& all) {
+    const bool is_misaligned =
+        misaligned(warp, Outcome::pattern_of(how), static_cast<std::uint32_t>(all.sectors));
+    warp.add(warp.active,
+             state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
+             {{PASTA_NUMBER(SiteCounts, warps), 1},
+              {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
+              {PASTA_NUMBER(SiteCounts, asked_bytes), std::uint64_t{warp.lanes()} * warp.width},
+              {PASTA_NUMBER(SiteCounts, used_bytes), all.bytes},
+              {PASTA_NUMBER(SiteCounts, sectors), all.sectors},
+              {PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(all.bytes)},
+              {PASTA_NUMBER(SiteCounts, misaligned), is_misaligned ? 1u : 0u},
+              {PASTA_NUMBER(SiteCounts, crowds), Outcome::crowd_of(how)},
+              {pattern_number(Outcome::pattern_of(how)), 1}});
+    warp.raise(warp.active, state.extremes[site],
                {{PASTA_NUMBER(SiteExtremes, width), warp.width},
-                {PASTA_NUMBER(SiteExtremes, object), last},
-                {PASTA_NUMBER(SiteExtremes, least_object), ~std::uint64_t{least}}});
+                {PASTA_NUMBER(SiteExtremes, crowd), Outcome::crowd_of(how)}});
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static bool misaligned(const AnyWarp& warp, Pattern pattern, std::uint32_t sectors) {
+    // Lanes that stay out leave gaps, which are not for where the warp begins.
+    const bool more = sectors > sectors_for(warp.span() * warp.width);
+    return (pattern == Pattern::kUnit) & more;
   }
   // Of shared and local memory. What a place counts is the memory's, too, but of places that found
   // no room.
   template <class AnyWarp>
-  PASTA_DEVICE static void count_other(const State& state, const Launch& launch,
-                                       const AnyWarp& warp) {
+  PASTA_DEVICE static void count_other(const State& state, const AnyWarp& warp,
+                                       std::uint32_t site) {
     const bool shared = warp.space == Space::kShared;
-    const Stride stride = warp.stride();
+    const Pattern pattern =
+        warp.pattern([&](std::int64_t bytes) { raise_step(state, warp, site, bytes); });
     const Passes passes = shared ? warp.passes() : Passes{0, 0};
-    const std::uint32_t site = site_of(state, warp);
-    warp.add(counts_of(state, warp, site),
+    const unsigned crowd = warp.access == Access::kAtomic ? warp.crowd() : 0;
+    const std::uint32_t how = Outcome::how(pattern, false, warp.lanes(), crowd);
+    if (passes.needed < 1u << 9 && passes.without_conflicts < 1u << 4 &&
+        Outcome::is_kept(warp.width)) {
+      const std::uint32_t who = Outcome::who(Outcome::kOfSite, site, kNoObjectRow);
+      const std::uint32_t counts = passes.needed << 4 | passes.without_conflicts;
+      if (count_key(state, warp, warp.active,
+                    std::uint64_t{who} << 32 | Outcome::with(how, counts, warp.width))) {
+        return;
+      }
+    }
+    const std::uint64_t asked = std::uint64_t{warp.lanes()} * warp.width;
+    warp.add(warp.active,
+             state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
              {{PASTA_NUMBER(SiteCounts, warps), 1},
               {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
-              {PASTA_NUMBER(SiteCounts, asked_bytes), asked(warp, warp.lanes())},
+              {PASTA_NUMBER(SiteCounts, asked_bytes), asked},
               {PASTA_NUMBER(SiteCounts, passes), passes.needed},
               {PASTA_NUMBER(SiteCounts, passes_without_conflicts), passes.without_conflicts},
-              {pattern_number(stride.pattern), 1}});
-    warp.raise(state.extremes[site], {{PASTA_NUMBER(SiteExtremes, width), warp.width},
-                                      {PASTA_NUMBER(SiteExtremes, degree), passes.needed}});
-    count_rest(state, warp, site, stride);
+              {PASTA_NUMBER(SiteCounts, crowds), crowd},
+              {pattern_number(pattern), 1}});
+    warp.raise(warp.active, state.extremes[site],
+               {{PASTA_NUMBER(SiteExtremes, width), warp.width},
+                {PASTA_NUMBER(SiteExtremes, crowd), crowd},
+                {PASTA_NUMBER(SiteExtremes, degree), passes.needed}});
     if (site != state.keys.capacity) return;
-    warp.add(
-        objects_of(state, launch, warp)[launch.object_count + (shared ? kSharedRow : kLocalRow)],
-        {{lanes_number(warp.access), warp.lanes()},
-         {PASTA_NUMBER(AccessCounts, warps), 1},
-         {PASTA_NUMBER(AccessCounts, asked_bytes), asked(warp, warp.lanes())},
-         {PASTA_NUMBER(AccessCounts, passes), passes.needed},
-         {PASTA_NUMBER(AccessCounts, passes_without_conflicts), passes.without_conflicts}});
+    const std::uint32_t row = state.rows - kExtraRows + (shared ? kSharedRow : kLocalRow);
+    warp.add(warp.active, state.objects[warp.template copy<kCopies>() * state.rows + row],
+             {{lanes_number(warp.access), warp.lanes()},
+              {PASTA_NUMBER(AccessCounts, warps), 1},
+              {PASTA_NUMBER(AccessCounts, asked_bytes), asked},
+              {PASTA_NUMBER(AccessCounts, passes), passes.needed},
+              {PASTA_NUMBER(AccessCounts, passes_without_conflicts), passes.without_conflicts}});
   }
-  // What few accesses have.
   template <class AnyWarp>
-  PASTA_DEVICE static void count_rest(const State& state, const AnyWarp& warp, std::uint32_t site,
-                                      const Stride& stride) {
-    if (stride.pattern == Pattern::kStrided) {
-      const std::uint64_t step = static_cast<std::uint64_t>(stride.bytes) + kStepBias;
-      warp.raise(state.extremes[site], {{PASTA_NUMBER(SiteExtremes, step), step},
-                                        {PASTA_NUMBER(SiteExtremes, least_step), ~step}});
-    }
-    if (warp.access == Access::kAtomic) {
-      const unsigned crowd = warp.crowd();
-      warp.add(counts_of(state, warp, site), {{PASTA_NUMBER(SiteCounts, crowds), crowd}});
-      warp.raise(state.extremes[site], {{PASTA_NUMBER(SiteExtremes, crowd), crowd}});
-    }
+  PASTA_DEVICE static void raise_step(const State& state, const AnyWarp& warp, std::uint32_t site,
+                                      std::int64_t bytes) {
+    const std::uint64_t step = static_cast<std::uint64_t>(bytes) + kStepBias;
+    warp.raise(warp.active, state.extremes[site],
+               {{PASTA_NUMBER(SiteExtremes, step), step},
+                {PASTA_NUMBER(SiteExtremes, least_step), ~step}});
   }
 
-  template <class AnyWarp>
-  PASTA_DEVICE static std::uint64_t asked(const AnyWarp& warp, std::uint64_t lanes) {
-    return lanes * warp.width;
-  }
-  PASTA_DEVICE static std::uint64_t sectors_for(std::uint64_t bytes) {
-    return (bytes + kSectorBytes - 1) / kSectorBytes;
+  template <class Bytes>
+  PASTA_DEVICE static Bytes sectors_for(Bytes bytes) {
+    return (bytes + (kSectorBytes - 1)) / kSectorBytes;
   }
   // In the order of the enumerations.
   PASTA_DEVICE static std::uint32_t lanes_number(Access access) {
@@ -225,6 +310,8 @@ struct AccessPatch {
                 PASTA_NUMBER(AccessCounts, reads) + static_cast<std::uint32_t>(Access::kAtomic));
   static_assert(PASTA_NUMBER(SiteCounts, gather) ==
                 PASTA_NUMBER(SiteCounts, single) + static_cast<std::uint32_t>(Pattern::kGather));
+
+  struct Totals;
 };
 
 // --- Rows of the result

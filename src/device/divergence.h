@@ -30,8 +30,9 @@ struct GroupWork {
 
 struct DivergencePatch {
   static constexpr std::string_view kFormat = "divergence/1";
+  static constexpr std::uint32_t kCopies = 8;  // on a GPU
   struct Settings {
-    std::uint32_t copies = 1;     // a power of two
+    std::uint32_t copies = 1;     // on a GPU kCopies
     std::uint32_t sites = 1024;   // a power of two
     std::uint32_t groups = 4096;  // whose work is counted
   };
@@ -47,17 +48,17 @@ struct DivergencePatch {
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     const unsigned lanes = warp.lanes();
-    const std::uint64_t there = existing(launch, warp.number, lanes);
+    const std::uint64_t there = existing(launch, warp.number(), lanes);
     const std::uint32_t site = state.keys.find(site_key(warp.site, warp.space, warp.access));
-    warp.add(state.sites[std::uint64_t{warp.copy(state.copies)} * (state.keys.capacity + 1) + site],
+    warp.add(warp.active, state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
              {{PASTA_NUMBER(ActivityCounts, warps), 1},
               {PASTA_NUMBER(ActivityCounts, lanes), lanes},
               {PASTA_NUMBER(ActivityCounts, existing), there},
               {PASTA_NUMBER(ActivityCounts, partial), lanes < there ? 1u : 0u},
               {PASTA_NUMBER(ActivityCounts, quarters) + (lanes - 1) / (kWarpLanes / 4), 1}});
-    const std::uint32_t slot = state.sample.slot(warp.group);
+    const std::uint32_t slot = state.sample.slot(warp.group());
     if (slot == GroupSample::kNone) return;
-    warp.add(state.groups[slot],
+    warp.add(warp.active, state.groups[slot],
              {{PASTA_NUMBER(GroupWork, warps), 1}, {PASTA_NUMBER(GroupWork, lanes), lanes}});
   }
 

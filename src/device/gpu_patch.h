@@ -22,8 +22,6 @@ struct GpuLaunch {
 
 #if defined(__CUDACC__)
 
-// Places fit into this many bits, also those before the kernel, as of functions that it calls.
-inline constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint32_t kBulkBytes = 16;  // what bulk copies count in
 
 // Of a launch that is not analysed nothing is given. And an access by a generic address is handed
@@ -37,13 +35,12 @@ __device__ inline bool is_given(const void* given) {
 
 enum VendorFlag : std::uint32_t { kReads = 1, kWrites = 2, kPrefetches = 8 };
 
-template <class Patch>
+template <class Patch, bool kWide = false>
 __device__ void on_access(void* given, std::uint64_t pc, Space space, Access access,
                           std::uint64_t address, std::uint32_t width, std::uint32_t lanes) {
   auto& launch = *static_cast<GpuLaunch<Patch>*>(given);
   if (space != Space::kGlobal && launch.launch.global_only != 0) return;
-  const std::uint64_t site = (pc - launch.code) & kPlaceMask;
-  const GpuWarp warp(space, access, site, address, width, lanes);
+  const GpuWarp<kWide> warp(space, access, pc, launch.code, address, width, lanes);
   Patch::on_access(launch.state, launch.launch, warp);
 }
 
@@ -56,17 +53,20 @@ __device__ void on_flagged(void* given, std::uint64_t pc, Space space, std::uint
   on_access<Patch>(given, pc, space, access, address, width, __activemask());
 }
 
-// From one space to another; each lane its own bytes.
+// From one space to another; each lane its own bytes. What is read of global memory:
+template <class Patch>
+__device__ void on_copy_read(void* given, std::uint64_t pc, std::uint64_t from,
+                             std::uint32_t bytes) {
+  // Lanes that only fill with zeros read nothing.
+  if (!is_given(given) || from == 0) return;
+  on_access<Patch>(given, pc, Space::kGlobal, Access::kRead, from, bytes, __activemask());
+}
 template <class Patch>
 __device__ void on_copy(void* given, std::uint64_t pc, std::uint64_t from, std::uint32_t to,
                         std::uint32_t bytes) {
   if (!is_given(given)) return;
   const std::uint32_t lanes = __activemask();
-  // Lanes that only fill with zeros read nothing.
-  const std::uint32_t reading = __ballot_sync(lanes, from != 0);
-  if (from != 0) {
-    on_access<Patch>(given, pc, Space::kGlobal, Access::kRead, from, bytes, reading);
-  }
+  on_copy_read<Patch>(given, pc, from, bytes);
   __syncwarp(lanes);
   on_access<Patch>(given, pc, Space::kShared, Access::kWrite, to, bytes, lanes);
 }
@@ -81,8 +81,8 @@ __device__ void on_bulk(void* given, std::uint64_t pc, Space from_space, std::ui
   asm("mov.u32 %0, %%lanemask_eq;" : "=r"(own));
   if ((__activemask() & before) != 0) return;
   const std::uint32_t bytes = blocks * kBulkBytes;
-  on_access<Patch>(given, pc, from_space, Access::kRead, from, bytes, own);
-  on_access<Patch>(given, pc, to_space, access, to, bytes, own);
+  on_access<Patch, true>(given, pc, from_space, Access::kRead, from, bytes, own);
+  on_access<Patch, true>(given, pc, to_space, access, to, bytes, own);
 }
 
 #define PASTA_GPU_ENTRY(name, kind) extern "C" __device__ __noinline__ int pasta_##name##_##kind
@@ -103,6 +103,11 @@ __device__ void on_bulk(void* given, std::uint64_t pc, Space from_space, std::ui
   PASTA_GPU_ENTRY(name, copy)                                                                      \
   (void* given, std::uint64_t pc, void* from, std::uint32_t to, std::uint32_t bytes) {             \
     ::pasta::device::on_copy<Patch>(given, pc, reinterpret_cast<std::uint64_t>(from), to, bytes);  \
+    return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, copy_read)                                                                 \
+  (void* given, std::uint64_t pc, void* from, std::uint32_t, std::uint32_t bytes) {                \
+    ::pasta::device::on_copy_read<Patch>(given, pc, reinterpret_cast<std::uint64_t>(from), bytes); \
     return 0;                                                                                      \
   }                                                                                                \
   PASTA_GPU_ENTRY(name, matrix)                                                                    \

@@ -12,136 +12,122 @@
 
 namespace pasta::device {
 
+// Places fit into this many bits, also those before the kernel, as of functions that it calls.
+inline constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << 48) - 1;
+
+// `wide`: what its one lane asks for may be more than a sector.
+template <bool wide>
 class GpuWarp {
  public:
+  static constexpr bool kWide = wide;
   Space space;
   Access access;
   std::uint64_t site;
   std::uint32_t width;
   std::uint32_t active;
-  std::uint32_t number;
-  std::uint64_t group;
   std::uint64_t address;  // of the calling lane
 
   // Of the calling lane and those that came here with it.
-  __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t where,
-                     std::uint32_t bytes, std::uint32_t lanes)
-      : space(of_space), access(of_access), site(at), width(bytes), active(lanes), address(where) {
+  __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t begin,
+                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes)
+      : space(of_space),
+        access(of_access),
+        site((at - begin) & kPlaceMask),
+        width(bytes),
+        active(lanes),
+        address(where) {}
+  __device__ static std::uint32_t number() {
     const std::uint32_t item = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    number = item / kWarpLanes;
-    group = blockIdx.x +
-            std::uint64_t{gridDim.x} * (blockIdx.y + std::uint64_t{gridDim.y} * blockIdx.z);
+    return item / kWarpLanes;
+  }
+  __device__ static std::uint64_t group() {
+    return blockIdx.x +
+           std::uint64_t{gridDim.x} * (blockIdx.y + std::uint64_t{gridDim.y} * blockIdx.z);
   }
 
   __device__ unsigned lanes() const { return __popc(active); }
 
-  __device__ static std::uint32_t copy(std::uint32_t copies) {
+  template <std::uint32_t kCopies>
+  __device__ static std::uint32_t copy() {
     std::uint32_t multiprocessor;
-    asm("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
-    return multiprocessor & (copies - 1);
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+    return multiprocessor % kCopies;
   }
 
   template <class Key, class Use>
   __device__ void match(Key key, Use use) const {
-    const auto own = key(address);
-    for (std::uint32_t left = active; left != 0;) {
-      const auto wanted = __shfl_sync(active, own, first_of(left));
-      const std::uint32_t mask = __ballot_sync(active, own == wanted);
-      use(wanted, mask);
-      left &= ~mask;
-    }
+    const std::uint32_t own = opaque(key(address));
+    use(own, __match_any_sync(active, own));
   }
 
-  template <class Test>
-  __device__ bool all(Test test) const {
-    return __all_sync(active, test(address)) != 0;
+  // A patch may change 14 registers; for each one more, one is written to memory and read back, which
+  // costs as much as 30 instructions. So compilers must not read ahead.
+  template <class T>
+  __device__ static const T& after(std::uint32_t mask, const T& there) {
+    return *(mask != 0 ? &there : nullptr);
   }
-  template <class Value>
-  __device__ auto first(Value value) const {
-    return __shfl_sync(active, value(address), first_of(active));
-  }
+
+  __device__ bool all_of(bool is_so) const { return __all_sync(active, is_so) != 0; }
+  __device__ static bool is_turn(std::uint32_t) { return true; }
+  class Kept;
+  __device__ Kept kept() const;
   template <class Change>
   __device__ void each(std::uint32_t mask, Change change) const {
-    if (is_in(mask)) change(address);
+    if (mask == active || is_in(mask)) change(address);
   }
 
-  // Lane k changes the k-th number, so that all of them are one request.
-  template <class Row>
-  __device__ void add(Row& to, const Row& more) const {
-    constexpr unsigned kNumbers = sizeof(Row) / sizeof(std::uint64_t);
-    static_assert(sizeof(Row) == kNumbers * sizeof(std::uint64_t));
-    const auto* mores = reinterpret_cast<const std::uint64_t*>(&more);
-    for (unsigned at = rank(); at < kNumbers; at += lanes()) {
-      std::uint32_t value = 0;
+  __device__ void add(std::uint32_t mask, std::uint64_t& to, std::uint32_t more) const {
+    if (is_first(mask)) ::pasta::device::add(to, more);
+  }
+  template <class Row, std::size_t kCount>
+  __device__ void add(std::uint32_t mask, Row& to, const Number (&more)[kCount]) const {
+    if (!is_first(mask)) return;
 #pragma unroll
-      for (unsigned i = 0; i < kNumbers; ++i) {
-        value = i == at ? static_cast<std::uint32_t>(mores[i]) : value;
-      }
-      if (value != 0) ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[at], value);
+    for (unsigned i = 0; i < kCount; ++i) {
+      ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[more[i].at], more[i].value);
     }
   }
   template <class Row, std::size_t kCount>
-  __device__ void add(Row& to, const Number (&more)[kCount]) const {
-    for (unsigned own = rank(); own < kCount; own += lanes()) {
-      std::uint32_t at = 0, value = 0;
+  __device__ void raise(std::uint32_t mask, Row& to, const Number (&more)[kCount]) const {
+    if (!is_first(mask)) return;
 #pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) {
-        at = i == own ? more[i].at : at;
-        value = i == own ? static_cast<std::uint32_t>(more[i].value) : value;
-      }
-      if (value != 0) ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[at], value);
-    }
-  }
-  template <class Row, std::size_t kCount>
-  __device__ void raise(Row& to, const Number (&more)[kCount]) const {
-    for (unsigned own = rank(); own < kCount; own += lanes()) {
-      std::uint32_t at = 0;
-      std::uint64_t value = 0;
-#pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) {
-        at = i == own ? more[i].at : at;
-        value = i == own ? more[i].value : value;
-      }
-      ::pasta::device::raise(reinterpret_cast<std::uint64_t*>(&to)[at], value);
+    for (unsigned i = 0; i < kCount; ++i) {
+      ::pasta::device::raise(reinterpret_cast<std::uint64_t*>(&to)[more[i].at], more[i].value);
     }
   }
 
-  __device__ std::uint64_t sectors(std::uint32_t mask) const {
-    if ((mask & (mask - 1)) == 0) {
-      return sectors_of(__shfl_sync(active, address, first_of(mask)), width);
+  template <class Use>
+  __device__ void spread(std::uint32_t mask, Use use) const {
+    const std::uint64_t begin = address - width * rank(mask);
+    const bool whole = (__match_any_sync(active, begin) & mask) == mask;
+    const std::uint32_t sharing = whole ? mask : 1u << lane_id();
+    use(whole ? begin : address, width * static_cast<std::uint32_t>(__popc(sharing)),
+        Turns{sharing});
+  }
+  struct Turns {
+    std::uint32_t sharing;
+    __device__ std::uint32_t first() const { return rank(sharing); }
+    // Counted each time, as there is no register for it.
+    __device__ std::uint32_t step() const {
+      std::uint32_t count;
+      asm volatile("popc.b32 %0, %1;" : "=r"(count) : "r"(sharing));
+      return count;
     }
-    return different(mask, address / kSectorBytes);
+  };
+
+  // Of the lanes that the calling one is among; others may ask for theirs.
+  __device__ std::uint32_t sectors(std::uint32_t mask) const {
+    const std::uint32_t same = __match_any_sync(active, address / kSectorBytes) & mask;
+    const std::uint32_t firsts = __ballot_sync(active, (same & lanes_before()) == 0) & mask;
+    return kWide ? sectors_of(address, width) : static_cast<std::uint32_t>(__popc(firsts));
+  }
+  __device__ std::uint32_t parts(std::uint32_t mask) const {
+    const std::uint32_t same = __match_any_sync(active, address) & mask;
+    // Two accesses are of the same bytes or of none that are the same.
+    return __popc(__ballot_sync(active, (same & lanes_before()) == 0) & mask);
   }
   __device__ Footprint footprint(std::uint32_t mask) const {
-    if ((mask & (mask - 1)) == 0) return {sectors(mask), width};
-    // Two accesses are of the same bytes or of none that are the same.
-    return {different(mask, address / kSectorBytes),
-            std::uint64_t{different(mask, address)} * width};
-  }
-  __device__ Shape shape() const {
-    const int first = first_of(active);
-    const std::uint64_t begin = __shfl_sync(active, address, first);
-    const std::uint64_t apart = address - begin;
-    Shape shape{};
-    if (__all_sync(active, apart == width * static_cast<std::uint32_t>(lane() - first))) {
-      const std::uint32_t above = active >> first;
-      shape.footprint.bytes = width * lanes();
-      shape.footprint.sectors = (above & (above + 1)) == 0
-                                    ? sectors_of(begin, width * lanes())
-                                    : different(active, address / kSectorBytes);
-      shape.stride.pattern = above == 1 ? Pattern::kSingle : Pattern::kUnit;
-      shape.stride.bytes = above == 1 ? 0 : width;
-      return shape;
-    }
-    if (__all_sync(active, apart == 0)) {
-      shape.footprint.bytes = width;
-      shape.footprint.sectors = sectors_of(begin, width);
-      shape.stride.pattern = Pattern::kBroadcast;
-      return shape;
-    }
-    shape.footprint = footprint(active);
-    shape.stride = irregular();
-    return shape;
+    return {sectors(mask), width * parts(mask)};
   }
 
   __device__ Passes passes() const {
@@ -174,50 +160,53 @@ class GpuWarp {
     return {needed, parts};
   }
 
-  __device__ Stride stride() const {
-    if ((active & (active - 1)) == 0) return {Pattern::kSingle, 0};
-    const int first = first_of(active);
-    const std::uint64_t apart = address - __shfl_sync(active, address, first);
-    if (__all_sync(active, apart == width * static_cast<std::uint32_t>(lane() - first))) {
-      return {Pattern::kUnit, width};
-    }
-    if (__all_sync(active, apart == 0)) return {Pattern::kBroadcast, 0};
-    return irregular();
+  __device__ std::uint32_t span() const { return last_of(active) - first_of(active) + 1; }
+  template <class Tell>
+  __device__ Pattern pattern(Tell tell) const {
+    if (lanes() == 1) return Pattern::kSingle;
+    // Lanes that follow one another begin the same.
+    const std::uint32_t same = __match_any_sync(active, address - width * lane_id());
+    if (same == active) return Pattern::kUnit;
+    if (__match_any_sync(active, address) == active) return Pattern::kBroadcast;
+    if (is_strided(tell)) return Pattern::kStrided;
+    const std::uint32_t before = active & lanes_before();
+    const bool apart = before == 0 || (same >> last_of(before) & 1) == 0;
+    const unsigned pieces = __popc(__ballot_sync(active, apart));
+    return pieces <= lanes() / 4 ? Pattern::kPieces : Pattern::kGather;
   }
   __device__ unsigned crowd() const { return largest(__popc(__match_any_sync(active, address))); }
 
  private:
-  // Neither of one lane nor unit nor broadcast.
-  __device__ Stride irregular() const {
-    const int first = first_of(active);
-    const int second = first_of(active & (active - 1));
-    const std::uint64_t begin = __shfl_sync(active, address, first);
-    const std::uint64_t next = __shfl_sync(active, address, second);
-    const auto apart_bytes = static_cast<std::int64_t>(next - begin);
+  template <class Tell>
+  __device__ bool is_strided(Tell tell) const {
+    const int first = first_of(active), apart = first_of(active & (active - 1)) - first;
+    if ((apart & (apart - 1)) != 0) return false;
     const std::int64_t step =
-        second == first + 1 ? apart_bytes : divided(apart_bytes, second - first);
-    if (__all_sync(active, static_cast<std::int64_t>(address - begin) == step * (lane() - first))) {
-      return {Pattern::kStrided, step};
-    }
-    const std::uint32_t before = active & lanes_before();
-    const int neighbour = before == 0 ? lane() : last_of(before);
-    const std::uint64_t previous = __shfl_sync(active, address, neighbour);
-    const bool apart =
-        static_cast<std::int64_t>(address - previous) != std::int64_t{width} * (lane() - neighbour);
-    const unsigned pieces = 1 + __popc(__ballot_sync(active, before != 0 && apart));
-    return {pieces <= lanes() / 4 ? Pattern::kPieces : Pattern::kGather, 0};
+        static_cast<std::int64_t>(__shfl_sync(active, address, first + apart) -
+                                  __shfl_sync(active, address, first)) >>
+        first_of(apart);
+    if (__match_any_sync(active, address - step * lane()) != active) return false;
+    tell(step);
+    return true;
   }
 
   // Of those of the active lanes.
-  __device__ unsigned rank() const { return __popc(active & lanes_before()); }
+  __device__ unsigned rank() const { return rank(active); }
+  // Each of these asks the GPU for another number, so that none of them is kept in a register.
+  __device__ static unsigned rank(std::uint32_t mask) {
+    std::uint32_t up_to;
+    asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(up_to));
+    return __popc(mask & up_to) - 1;
+  }
+  __device__ static bool is_first(std::uint32_t mask) { return (mask & (0 - mask)) == own_lane(); }
 
   // How many values these lanes have.
   __device__ unsigned different(std::uint32_t mask, std::uint64_t value) const {
     const std::uint32_t same = __match_any_sync(active, value) & mask;
     return __popc(__ballot_sync(active, is_in(mask) && (same & lanes_before()) == 0));
   }
-  __device__ static std::uint64_t sectors_of(std::uint64_t begin, std::uint32_t bytes) {
-    return (begin + (bytes - 1)) / kSectorBytes - begin / kSectorBytes + 1;
+  __device__ static std::uint32_t sectors_of(std::uint64_t begin, std::uint32_t bytes) {
+    return (static_cast<std::uint32_t>(begin) % kSectorBytes + bytes + (kSectorBytes - 1)) / kSectorBytes;
   }
   // Of numbers up to 32.
   __device__ unsigned largest(unsigned own) const {
@@ -233,22 +222,6 @@ class GpuWarp {
     return most;
   }
 
-  // By a number of less than 32, towards 0. In pieces of 16 bits: a division of 64 is a function,
-  // and calls cost registers.
-  __device__ static std::int64_t divided(std::int64_t number, int by) {
-    const auto divisor = static_cast<std::uint32_t>(by);
-    const std::uint64_t size = number < 0 ? 0 - static_cast<std::uint64_t>(number) : number;
-    std::uint64_t result = 0;
-    std::uint32_t rest = 0;
-#pragma unroll 1
-    for (int shift = 48; shift >= 0; shift -= 16) {
-      const std::uint32_t part = rest << 16 | static_cast<std::uint32_t>(size >> shift & 0xffff);
-      result = result << 16 | part / divisor;
-      rest = part % divisor;
-    }
-    return number < 0 ? -static_cast<std::int64_t>(result) : static_cast<std::int64_t>(result);
-  }
-
   __device__ static int lane() { return static_cast<int>(lane_id()); }
   __device__ static std::uint32_t lane_id() {
     std::uint32_t id;
@@ -257,12 +230,41 @@ class GpuWarp {
   }
   __device__ static std::uint32_t lanes_before() {
     std::uint32_t mask;
-    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
     return mask;
   }
   __device__ static int first_of(std::uint32_t mask) { return __ffs(static_cast<int>(mask)) - 1; }
   __device__ static int last_of(std::uint32_t mask) { return 31 - __clz(static_cast<int>(mask)); }
-  __device__ static bool is_in(std::uint32_t mask) { return (mask >> lane_id() & 1) != 0; }
+  __device__ static std::uint32_t own_lane() {
+    std::uint32_t mask;
+    asm volatile("mov.u32 %0, %%lanemask_eq;" : "=r"(mask));
+    return mask;
+  }
+  __device__ static bool is_in(std::uint32_t mask) { return (mask & own_lane()) != 0; }
 };
+
+template <bool wide>
+class GpuWarp<wide>::Kept {
+ public:
+  __device__ explicit Kept(const GpuWarp& warp)
+      : low_(static_cast<std::uint32_t>(warp.address)),
+        high_(static_cast<std::uint32_t>(warp.address >> 32)),
+        width_(warp.width),
+        active_(warp.active),
+        space_(warp.space),
+        access_(warp.access) {}
+  __device__ GpuWarp now() const {
+    return {space_, access_, 0, 0, std::uint64_t{high_} << 32 | low_, width_, active_};
+  }
+
+ private:
+  volatile std::uint32_t low_, high_, width_, active_;
+  Space space_;
+  Access access_;
+};
+template <bool wide>
+__device__ typename GpuWarp<wide>::Kept GpuWarp<wide>::kept() const {
+  return Kept(*this);
+}
 
 }  // namespace pasta::device

@@ -53,8 +53,8 @@ class HostRunner {
       fresh.access = a.access;
       fresh.site = a.site;
       fresh.width = a.width;
-      fresh.number = warp;
-      fresh.group = group_;
+      fresh.number_in_group = warp;
+      fresh.group_number = group_;
     }
     Warp& slot = warps_[known->second];
     const std::uint32_t lane = a.item % kWarpLanes;

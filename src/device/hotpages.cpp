@@ -35,7 +35,11 @@ HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings
   // Each object has one block at least, whatever their size.
   const std::uint64_t most = std::max<std::uint64_t>(settings.most_blocks, launch.object_count * 2);
   while ((state.block_count = place(launch, state.shift, first)) > most) ++state.shift;
-  state.first_blocks = layout.table(std::span<const std::uint64_t>(first));
+  std::vector<Place> places;
+  for (std::uint32_t i = 0; i < launch.object_count; ++i) {
+    places.push_back({launch.objects[i].address, launch.objects[i].bytes, first[i]});
+  }
+  state.places = layout.table(std::span<const Place>(places));
   state.blocks = layout.counters<BlockCounts>(state.copies * (state.block_count + 1));
   state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;
@@ -55,7 +59,7 @@ PatchResult HotpagesPatch::result(const Launch& launch, const State& state, cons
       row = {};
     };
     for (std::uint64_t at = 0; at < count; ++at) {
-      const auto counts = total_row(state.blocks, state.copies, all, state.first_blocks[i] + at);
+      const auto counts = total_row(state.blocks, state.copies, all, state.places[i].first_block + at);
       if (counts == BlockCounts{}) {
         end_row();
         continue;

@@ -23,15 +23,20 @@ struct BlockCounts {
 
 struct HotpagesPatch {
   static constexpr std::string_view kFormat = "hotpages/1";
+  static constexpr std::uint32_t kCopies = 8;  // on a GPU
   struct Settings {
-    std::uint32_t copies = 1;  // a power of two
+    std::uint32_t copies = 1;  // on a GPU kCopies
     // Blocks are as small as these allow, of all objects together. They begin at multiples of their
     // size: an object may have a part of its first and of its last.
     std::uint64_t least_block = 4096;
     std::uint64_t most_blocks = std::uint64_t{1} << 17;
   };
+  struct Place {
+    std::uint64_t begin, bytes;  // of an object
+    std::uint64_t first_block;
+  };
   struct State {
-    const std::uint64_t* first_blocks;  // as the objects of the launch
+    const Place* places;  // as the objects of the launch
     BlockCounts* blocks;                // copies x (blocks of all objects, one for no object)
     ObjectHints hints;
     std::uint64_t block_count;
@@ -39,10 +44,10 @@ struct HotpagesPatch {
     std::uint32_t copies;
 
     // Which one an access is of that begins here and is of this object.
-    PASTA_DEVICE std::uint64_t block(const Launch& launch, std::uint32_t object,
-                                     std::uint64_t address) const {
+    PASTA_DEVICE std::uint64_t block(std::uint32_t object, std::uint64_t address) const {
       if (object == kNoObject) return block_count;
-      return first_blocks[object] + (address >> shift) - (launch.objects[object].address >> shift);
+      const Place& place = places[object];
+      return fixed(place.first_block) + (address >> shift) - (fixed(place.begin) >> shift);
     }
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
@@ -50,33 +55,31 @@ struct HotpagesPatch {
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0 || warp.space != Space::kGlobal) return;
-    BlockCounts* blocks = state.blocks + warp.copy(state.copies) * (state.block_count + 1);
-    const std::uint32_t object = state.hints.find(launch, warp);
-    if (object != kNoObject) {
-      const auto block_of = [&](std::uint64_t address) {
-        return static_cast<std::uint32_t>(state.block(launch, object, address));
-      };
-      const std::uint32_t block = warp.first(block_of);
-      if (warp.all([&](std::uint64_t address) { return block_of(address) == block; })) {
-        count(warp, warp.active, blocks[block]);
-        return;
-      }
-    }
     warp.match(
         [&](std::uint64_t address) {
-          return state.block(launch, launch.find(address, warp.width), address);
+          const std::uint32_t object = state.hints.find(launch, state.places, address, warp.width);
+          return static_cast<std::uint32_t>(state.block(object, address));
         },
-        [&](std::uint64_t block, std::uint32_t mask) { count(warp, mask, blocks[block]); });
+        [&](std::uint32_t block, std::uint32_t mask) {
+          // One after the other, as there are registers for one.
+          warp.add(mask,
+                   reinterpret_cast<std::uint64_t*>(
+                       &row(state, warp, block))[static_cast<std::uint32_t>(warp.access)],
+                   count_bits(mask));
+          const std::uint32_t sectors = warp.sectors(mask);
+          warp.add(mask, row(warp.after(sectors, state), warp, block).sectors, sectors);
+        });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
   template <class AnyWarp>
-  PASTA_DEVICE static void count(const AnyWarp& warp, std::uint32_t mask, BlockCounts& to) {
-    warp.add(to, {{PASTA_NUMBER(BlockCounts, reads) + static_cast<std::uint32_t>(warp.access),
-                   count_bits(mask)},
-                  {PASTA_NUMBER(BlockCounts, sectors), warp.sectors(mask)}});
+  PASTA_DEVICE static BlockCounts& row(const State& state, const AnyWarp& warp,
+                                       std::uint32_t block) {
+    return state.blocks[warp.template copy<kCopies>() *
+                            (static_cast<std::uint32_t>(state.block_count) + 1) +
+                        block];
   }
   static_assert(PASTA_NUMBER(BlockCounts, atomics) ==
                 PASTA_NUMBER(BlockCounts, reads) + static_cast<std::uint32_t>(Access::kAtomic));

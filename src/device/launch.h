@@ -17,6 +17,12 @@ struct MemoryObject {
 
 inline constexpr std::uint32_t kNoObject = ~std::uint32_t{0};
 
+PASTA_DEVICE inline bool is_inside(std::uint64_t begin, std::uint64_t size, std::uint64_t address,
+                                   std::uint64_t bytes) {
+  const std::uint64_t offset = address - begin;
+  return offset < size && bytes <= size - offset;
+}
+
 struct Launch {
   std::uint32_t grid[3] = {1, 1, 1};      // in groups
   std::uint32_t block[3] = {1, 1, 1};     // work-items of a group
@@ -27,18 +33,17 @@ struct Launch {
   // Whether the index-th object holds all of these bytes.
   [[nodiscard]] PASTA_DEVICE bool holds(std::uint32_t index, std::uint64_t address,
                                         std::uint64_t bytes) const {
-    const std::uint64_t offset = address - objects[index].address;
-    const std::uint64_t size = objects[index].bytes;
-    return offset < size && bytes <= size - offset;
+    return is_inside(fixed(objects[index].address), fixed(objects[index].bytes), address, bytes);
   }
   // Which object holds all of these bytes; kNoObject for bytes of none, or of several, or past the
   // end of one.
   [[nodiscard]] PASTA_DEVICE std::uint32_t find(std::uint64_t address, std::uint64_t bytes) const {
+    // In steps of halves: the last one that does not begin behind the address.
     std::uint32_t first = 0;
-    for (std::uint32_t count = object_count; count > 1;) {
-      const std::uint32_t half = count / 2;
-      if (objects[first + half].address <= address) first += half;
-      count -= half;
+    PASTA_ROLLED for (std::uint32_t step = object_count > 1 ? 1u << highest_bit(object_count - 1) : 0;
+                      step != 0; step /= 2) {
+      const std::uint32_t next = first + step;
+      if (next < object_count && fixed(objects[next].address) <= address) first = next;
     }
     return object_count != 0 && holds(first, address, bytes) ? first : kNoObject;
   }

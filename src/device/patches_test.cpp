@@ -174,10 +174,10 @@ TEST(GroupSample, IsOfAllOrOfEachNth) {
 
 TEST(Distinct, IsAboutRight) {
   for (const std::uint64_t count : {1u, 100u, 4096u, 8192u}) {
-    std::vector<std::uint64_t> words(DistinctBits::kWords);
+    std::vector<std::uint32_t> words(DistinctBits::kWords);
     const DistinctBits bits{words.data()};
     for (int again = 0; again < 2; ++again) {
-      for (std::uint64_t thing = 0; thing < count; ++thing) bits.insert(0, thing);
+      for (std::uint32_t thing = 0; thing < count; ++thing) bits.insert(0, thing);
     }
     EXPECT_NEAR(static_cast<double>(DistinctBits::estimate(bits.count(0))),
                 static_cast<double>(count), 1 + 0.06 * static_cast<double>(count));

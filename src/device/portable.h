@@ -13,6 +13,12 @@
 #else
 #define PASTA_DEVICE
 #endif
+// Before a loop that seldom has a second turn: of patches, most instructions are to be needed.
+#if defined(__CUDACC__)
+#define PASTA_ROLLED _Pragma("unroll 1")
+#else
+#define PASTA_ROLLED
+#endif
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define PASTA_ON_GPU 1
 #endif
@@ -44,17 +50,57 @@ PASTA_DEVICE inline unsigned highest_bit(std::uint64_t bits) {
 
 #ifdef PASTA_ON_GPU
 // States are in global memory, which the compiler cannot know.
-__device__ inline std::uint64_t global_address(const std::uint64_t& of) {
+template <class T>
+__device__ inline std::uint64_t global_address(const T& of) {
   return __cvta_generic_to_global(&of);
 }
+// Of what does not change while a kernel runs: it may be read at any time.
+template <class T>
+__device__ inline T fixed(const T& at) {
+  if constexpr (sizeof(T) == sizeof(std::uint32_t)) {
+    return __ldg(reinterpret_cast<const unsigned*>(&at));
+  } else {
+    static_assert(sizeof(T) == sizeof(std::uint64_t));
+    return __ldg(reinterpret_cast<const unsigned long long*>(&at));
+  }
+}
+// What is used seldom, and lies in memory meanwhile, not in one of the few registers.
+template <class T>
+class Aside {
+ public:
+  __device__ Aside(T value) : value_(value) {}
+  __device__ operator T() const { return value_; }
+
+ private:
+  volatile T value_;
+};
 // As it was some time since the kernel began.
 __device__ inline std::uint64_t glance(const std::uint64_t& at) {
   std::uint64_t seen;
   asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(seen) : "l"(global_address(at)));
   return seen;
 }
+__device__ inline std::uint32_t glance(const std::uint32_t& at) {
+  std::uint32_t seen;
+  asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(seen) : "l"(global_address(at)));
+  return seen;
+}
+#else
+template <class T>
+const T& fixed(const T& at) {
+  return at;
+}
+template <class T>
+using Aside = T;
 #endif
 
+// The same, of which the compiler knows nothing: so it keeps nothing that it was made of.
+PASTA_DEVICE inline std::uint32_t opaque(std::uint32_t value) {
+#ifdef PASTA_ON_GPU
+  asm("" : "+r"(value));
+#endif
+  return value;
+}
 PASTA_DEVICE inline void add(std::uint64_t& to, std::uint64_t more) {
 #ifdef PASTA_ON_GPU
   asm volatile("red.global.add.u64 [%0], %1;" ::"l"(global_address(to)), "l"(more) : "memory");
@@ -82,10 +128,24 @@ PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
 #endif
 }
 // Mostly they are set already.
-PASTA_DEVICE inline void set_bits(std::uint64_t& to, std::uint64_t bits) {
+PASTA_DEVICE inline void set_bits(std::uint32_t& to, std::uint32_t bits) {
 #ifdef PASTA_ON_GPU
   if ((glance(to) & bits) == bits) return;
-  asm volatile("red.global.or.b64 [%0], %1;" ::"l"(global_address(to)), "l"(bits) : "memory");
+  asm volatile("red.global.or.b32 [%0], %1;" ::"l"(global_address(to)), "r"(bits) : "memory");
+#else
+  to |= bits;
+#endif
+}
+// Of lanes that set the same in the same number, one does.
+PASTA_DEVICE inline void set_bits_once(std::uint32_t& to, std::uint32_t bits) {
+#ifdef PASTA_ON_GPU
+  if ((glance(to) & bits) == bits) return;
+  const std::uint64_t at = global_address(to);
+  const std::uint32_t same = __match_any_sync(__activemask(), at << 32 | bits);
+  std::uint32_t before;
+  asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
+  if ((same & before) != 0) return;
+  asm volatile("red.global.or.b32 [%0], %1;" ::"l"(at), "r"(bits) : "memory");
 #else
   to |= bits;
 #endif
@@ -124,10 +184,10 @@ PASTA_DEVICE inline std::uint64_t hint(const std::uint64_t& at) {
 }
 
 // Bits of the result depend on all bits of the value.
-PASTA_DEVICE inline std::uint64_t mix(std::uint64_t value) {
-  value = (value ^ value >> 32) * 0x9fb21c651e98df25u;
-  value = (value ^ value >> 29) * 0xd6e8feb86659fd93u;
-  return value ^ value >> 32;
+PASTA_DEVICE inline std::uint32_t mix(std::uint32_t value) {
+  value = (value ^ value >> 16) * 0x85ebca6bu;
+  value = (value ^ value >> 13) * 0xc2b2ae35u;
+  return value ^ value >> 16;
 }
 
 }  // namespace pasta::device

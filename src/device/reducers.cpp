@@ -6,8 +6,8 @@
 namespace pasta::device {
 namespace {
 
-std::uint64_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
-  std::uint64_t shift = 0;
+std::uint32_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
+  std::uint32_t shift = 0;
   while (std::uint64_t{1} << shift < least_granule || bytes >> shift > most_bits) ++shift;
   return shift;
 }
@@ -21,18 +21,19 @@ std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
   for (std::uint64_t each = std::max<std::uint64_t>(room.each, 64);; each /= 2) {
     words = 0;
     for (std::uint32_t i = 0; i < launch.object_count; ++i) {
-      const std::uint64_t shift = shift_of(launch.objects[i].bytes, each, room.least_granule);
-      places[i] = {words, shift};
-      words += (launch.objects[i].bytes >> shift) / 64 + 1;
+      const std::uint32_t shift = shift_of(launch.objects[i].bytes, each, room.least_granule);
+      places[i] = {launch.objects[i].address, launch.objects[i].bytes,
+                   static_cast<std::uint32_t>(words), shift};
+      words += (launch.objects[i].bytes >> shift) / 32 + 1;
     }
-    if (each <= 64 || words <= room.together / 64) return places;
+    if (each <= 64 || words <= room.together / 32) return places;
   }
 }
 
 std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) const {
   const Place place = places[index];
   std::uint64_t granules = 0;
-  for (std::uint64_t i = 0; i <= (object.bytes >> place.shift) / 64; ++i) {
+  for (std::uint64_t i = 0; i <= (object.bytes >> place.shift) / 32; ++i) {
     granules += count_bits(words[place.first_word + i]);
   }
   return std::min(granules << place.shift, object.bytes);

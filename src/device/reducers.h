@@ -7,6 +7,7 @@
 
 #include "device/launch.h"
 #include "device/portable.h"
+#include "device/warp.h"
 
 namespace pasta::device {
 
@@ -14,11 +15,12 @@ namespace pasta::device {
 
 struct Marks {
   struct Place {
-    std::uint64_t first_word;
-    std::uint64_t shift;  // a granule is 1 << shift bytes
+    std::uint64_t begin, bytes;  // of the object, once more: what is read together lies together
+    std::uint32_t first_word;
+    std::uint32_t shift;  // a granule is 1 << shift bytes
   };
   const Place* places;  // as the objects of the launch
-  std::uint64_t* words;
+  std::uint32_t* words;
 
   // Bits for all objects together, and for one: small ones are marked byte by byte.
   struct Room {
@@ -28,49 +30,63 @@ struct Marks {
   // The table of a layout, and how many words of scratch.
   static std::vector<Place> plan(const Launch& launch, const Room& room, std::uint64_t& words);
 
-  // Bytes [offset, offset + bytes) of an object, which are in it.
-  PASTA_DEVICE void touch(std::uint32_t object, std::uint64_t offset, std::uint64_t bytes) const {
-    const Place place = places[object];
-    const std::uint64_t last = (offset + bytes - 1) >> place.shift;
-    for (std::uint64_t at = offset >> place.shift; at <= last;) {
-      const std::uint64_t end = at / 64 * 64 + 63 < last ? at / 64 * 64 + 63 : last;
-      set_bits(words[place.first_word + at / 64], ~std::uint64_t{0} >> (63 - (end - at))
-                                                                           << at % 64);
-      at = end + 1;
-    }
+  // What these lanes ask for of an object, all of which is in it.
+  template <class AnyWarp>
+  PASTA_DEVICE void touch(const AnyWarp& warp, std::uint32_t mask, std::uint32_t object) const {
+    warp.spread(mask, [&](std::uint64_t begin, std::uint32_t bytes, const auto& turns) {
+      const std::uint64_t offset = begin - fixed(places[object].begin);
+      const std::uint32_t shift = fixed(places[object].shift);
+      mark(fixed(places[object].first_word), static_cast<std::uint32_t>(offset >> shift),
+           static_cast<std::uint32_t>((offset + (bytes - 1)) >> shift), turns);
+    });
   }
   // Bytes of an object that were touched, in granules.
   [[nodiscard]] std::uint64_t touched(std::uint32_t index, const MemoryObject& object) const;
   [[nodiscard]] std::uint64_t granule(std::uint32_t object) const {
     return std::uint64_t{1} << places[object].shift;
   }
+
+ private:
+  // In those of their words whose turn it is. 32 bits number them all.
+  template <class Turns>
+  PASTA_DEVICE void mark(std::uint32_t first_word, std::uint32_t first, std::uint32_t last,
+                         const Turns& turns) const {
+    if (turns.first() != 0) first = (first / 32 + turns.first()) * 32;
+    PASTA_ROLLED while (first <= last) {
+      const std::uint32_t end = last < (first | 31) ? last : first | 31;
+      set_bits_once(words[first_word + first / 32], ~std::uint32_t{0} >> (31 - (end - first)) << first % 32);
+      first = (first / 32 + turns.step()) * 32;
+    }
+  }
 };
 
-// --- Which object a place of the program accesses: mostly the same as before
+// --- Which object holds an address: mostly that which was found at the same place
 
 struct ObjectHints {
   std::uint64_t* seen;  // kCount: index in the launch + 1; 0: none
-  static constexpr std::uint32_t kCount = 128;
+  static constexpr std::uint32_t kCount = 256;
 
-  // The object that all lanes of a warp ask of, and of no other; kNoObject: there is none.
-  template <class AnyWarp>
-  PASTA_DEVICE std::uint32_t find(const Launch& launch, const AnyWarp& warp) const {
-    // Instructions are 16 bytes.
-    std::uint64_t& last = seen[warp.site >> 4 & (kCount - 1)];
-    const auto told = static_cast<std::uint32_t>(hint(last));
-    if (told != 0 && holds(launch, warp, told - 1)) return told - 1;
-    const std::uint32_t found =
-        warp.first([&](std::uint64_t address) { return launch.find(address, warp.width); });
-    if (found == kNoObject || !holds(launch, warp, found)) return kNoObject;
-    leave(last, std::uint64_t{found} + 1);
+  // Launch::find. Of each object `places` has `begin` and `bytes`.
+  template <class Place>
+  PASTA_DEVICE std::uint32_t find(const Launch& launch, const Place* places, std::uint64_t address,
+                                  std::uint32_t bytes) const {
+    const auto told = static_cast<std::uint32_t>(hint(seen[slot(address)]));
+    if (told != 0) {
+      const Place& place = places[told - 1];
+      if (is_inside(fixed(place.begin), fixed(place.bytes), address, bytes)) return told - 1;
+    }
+    const std::uint32_t found = launch.find(address, bytes);
+    // Once: where there are several objects, they would write all the time.
+    if (found != kNoObject && hint(seen[slot(address)]) == 0) {
+      leave(seen[slot(address)], std::uint64_t{found} + 1);
+    }
     return found;
   }
 
  private:
-  template <class AnyWarp>
-  PASTA_DEVICE static bool holds(const Launch& launch, const AnyWarp& warp, std::uint32_t object) {
-    return warp.all(
-        [&](std::uint64_t address) { return launch.holds(object, address, warp.width); });
+  // By pieces of 2 MiB.
+  PASTA_DEVICE static std::uint32_t slot(std::uint64_t address) {
+    return static_cast<std::uint32_t>(address >> 21) % kCount;
   }
 };
 
@@ -85,11 +101,11 @@ struct KeyTable {
 
   // Of a key that is not 0: which row is its; `capacity` when there is no room.
   // Whoever asks at the same time gets the same.
-  PASTA_DEVICE std::uint32_t find(std::uint64_t key) const {
+  PASTA_DEVICE std::uint32_t find(std::uint64_t key, std::uint32_t steps = kMostSteps) const {
     // Of places, the low bits are the same; the best bits of a product are its high ones.
     const auto folded = static_cast<std::uint32_t>(key ^ key >> 32);
     auto at = folded * 0x9e3779b1u >> 16 & (capacity - 1);
-    for (std::uint32_t step = 0; step < kMostSteps && step < capacity; ++step) {
+    PASTA_ROLLED for (std::uint32_t step = 0; step < steps && step < capacity; ++step) {
       if (claim(keys[at], key) == key) return at;
       at = (at + 1) & (capacity - 1);
     }
@@ -122,14 +138,14 @@ struct GroupSample {
 // Linear counting, which is a Bloom filter of one hash: of n things that come again and again, m
 // bits tell within about 2 % up to n = 2 m, and then ever less.
 struct DistinctBits {
-  std::uint64_t* words;  // of `count` x kWords
-  static constexpr std::uint32_t kWords = 64;
-  static constexpr std::uint32_t kBits = kWords * 64;
+  std::uint32_t* words;  // of `count` x kWords
+  static constexpr std::uint32_t kWords = 128;
+  static constexpr std::uint32_t kBits = kWords * 32;
   static constexpr std::uint64_t kMostTold = 5 * kBits;
 
-  PASTA_DEVICE void insert(std::uint64_t which, std::uint64_t thing) const {
-    const std::uint64_t bit = mix(thing) % kBits;
-    set_bits(words[which * kWords + bit / 64], std::uint64_t{1} << bit % 64);
+  PASTA_DEVICE void insert(std::uint32_t which, std::uint32_t thing) const {
+    const std::uint32_t bit = mix(thing) % kBits;
+    set_bits(words[which * kWords + bit / 32], 1u << bit % 32);
   }
   [[nodiscard]] std::uint64_t count(std::uint64_t which) const {
     std::uint64_t set = 0;

@@ -17,19 +17,19 @@ constexpr std::size_t kMostRuns = 1024;
 using Run = std::pair<std::uint64_t, std::uint64_t>;
 
 // The first granule from `at` on that is marked, or is not; `granules` when there is none.
-std::uint64_t next(const std::uint64_t* words, std::uint64_t granules, std::uint64_t at,
+std::uint64_t next(const std::uint32_t* words, std::uint64_t granules, std::uint64_t at,
                    bool marked) {
   while (at < granules) {
-    const std::uint64_t word = marked ? words[at / 64] : ~words[at / 64];
-    const std::uint64_t rest = word >> at % 64;
+    const std::uint32_t word = marked ? words[at / 32] : ~words[at / 32];
+    const std::uint32_t rest = word >> at % 32;
     if (rest != 0) return std::min(at + lowest_bit(rest), granules);
-    at = (at / 64 + 1) * 64;
+    at = (at / 32 + 1) * 32;
   }
   return granules;
 }
 
 // Granules [begin, end) that are marked.
-std::vector<Run> runs_of(const std::uint64_t* words, std::uint64_t granules) {
+std::vector<Run> runs_of(const std::uint32_t* words, std::uint64_t granules) {
   std::vector<Run> runs;
   for (std::uint64_t end = 0;;) {
     const std::uint64_t begin = next(words, granules, end, true);
@@ -59,14 +59,15 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
                                       Layout& layout) {
   State state{};
   state.copies = std::max(settings.copies, 1u);
+  state.rows = launch.object_count + 1;
   state.sample = GroupSample::of(launch, settings.groups);
   const auto places = Marks::plan(launch, settings.marks, state.words);
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
   state.sets = layout.counters<SetCounts>(std::uint64_t{state.copies} * (launch.object_count + 1));
   state.groups = layout.counters<GroupSectors>(state.sample.slots);
-  state.marks.words = layout.counters<std::uint64_t>(state.words);
+  state.marks.words = layout.counters<std::uint32_t>(state.words);
   state.fingerprints.words =
-      layout.counters<std::uint64_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
+      layout.counters<std::uint32_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
   state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;
 }
@@ -74,9 +75,9 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
 PatchResult ReusePatch::result(const Launch& launch, const State& state, const Names& names) {
   ResultTable objects{.id = TableId::kObjects}, sets{.id = TableId::kSets},
       all_runs{.id = TableId::kRuns}, fingerprints{.id = TableId::kFingerprints};
-  const std::uint64_t all = std::uint64_t{launch.object_count} + 1;
   for (std::uint32_t i = 0; i <= launch.object_count; ++i) {
-    SetRow row{.counts = total_row(state.sets, state.copies, all, i)};
+    SetRow row{.counts = total_row(state.sets, state.copies, state.rows,
+                                   i == launch.object_count ? 0 : i + 1)};
     if (row.counts.sectors == 0) continue;
     if (i == launch.object_count) {
       append_row(sets, row);

@@ -29,64 +29,65 @@ struct GroupSectors {
 
 struct ReusePatch {
   static constexpr std::string_view kFormat = "reuse/1";
+  static constexpr std::uint32_t kCopies = 8;  // on a GPU
   struct Settings {
-    std::uint32_t copies = 1;  // a power of two
+    std::uint32_t copies = 1;  // on a GPU kCopies
     Marks::Room marks = {.together = std::uint64_t{8} << 20,
                          .each = std::uint64_t{1} << 20,
                          .least_granule = kSectorBytes};
     std::uint32_t groups = 64;  // that leave a fingerprint
   };
   struct State {
-    SetCounts* sets;  // copies x (objects of the launch, one for no object)
+    SetCounts* sets;  // copies x rows: one for no object, then the objects of the launch
     GroupSectors* groups;
     Marks marks;
     DistinctBits fingerprints;
     ObjectHints hints;
     GroupSample sample;
     std::uint64_t words;  // of the marks
-    std::uint32_t copies;
+    std::uint32_t copies, rows;
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0 || warp.space != Space::kGlobal) return;
-    SetCounts* sets =
-        state.sets + std::uint64_t{warp.copy(state.copies)} * (launch.object_count + 1);
-    const std::uint32_t object = state.hints.find(launch, warp);
-    if (object != kNoObject) {
-      add_part(state, launch, warp, object, warp.active, sets);
-    } else {
-      warp.match([&](std::uint64_t address) { return launch.find(address, warp.width); },
-                 [&](std::uint32_t one, std::uint32_t mask) {
-                   add_part(state, launch, warp, one, mask, sets);
-                 });
-    }
-    const std::uint32_t slot = state.sample.slot(warp.group);
-    if (slot == GroupSample::kNone) return;
-    warp.add(state.groups[slot],
-             {{PASTA_NUMBER(GroupSectors, sectors), warp.sectors(warp.active)}});
-    warp.each(warp.active, [&](std::uint64_t address) {
-      const std::uint64_t last = (address + (warp.width - 1)) / kSectorBytes;
-      for (std::uint64_t sector = address / kSectorBytes; sector <= last; ++sector) {
-        state.fingerprints.insert(slot, sector);
-      }
-    });
+    leave_print(state, warp);
+    warp.match(
+        [&](std::uint64_t address) {
+          return state.hints.find(launch, state.marks.places, address, warp.width);
+        },
+        [&](std::uint32_t object, std::uint32_t mask) {
+          // One after the other, as there are registers for one.
+          warp.add(mask, row(state, warp, object).asked_bytes, count_bits(mask) * warp.width);
+          const std::uint32_t sectors = warp.sectors(mask);
+          warp.add(mask, row(warp.after(sectors, state), warp, object).sectors, sectors);
+          if (object != kNoObject) state.marks.touch(warp, mask, object);
+        });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
   template <class AnyWarp>
-  PASTA_DEVICE static void add_part(const State& state, const Launch& launch, const AnyWarp& warp,
-                                    std::uint32_t object, std::uint32_t mask, SetCounts* sets) {
-    warp.add(sets[object == kNoObject ? launch.object_count : object],
-             {{PASTA_NUMBER(SetCounts, asked_bytes), std::uint64_t{count_bits(mask)} * warp.width},
-              {PASTA_NUMBER(SetCounts, sectors), warp.sectors(mask)}});
-    if (object == kNoObject) return;
-    warp.each(mask, [&](std::uint64_t address) {
-      state.marks.touch(object, address - launch.objects[object].address, warp.width);
+  PASTA_DEVICE static SetCounts& row(const State& state, const AnyWarp& warp,
+                                     std::uint32_t object) {
+    return state.sets[warp.template copy<kCopies>() * state.rows + (object + 1)];
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp) {
+    const std::uint32_t slot = state.sample.slot(warp.group());
+    if (slot == GroupSample::kNone) return;
+    warp.each(warp.active, [&](std::uint64_t address) {
+      // Numbers of 32 bits are enough to tell sectors apart, mostly.
+      auto sector = static_cast<std::uint32_t>(address / kSectorBytes);
+      state.fingerprints.insert(slot, sector);
+      if constexpr (AnyWarp::kWide) {
+        const auto last = static_cast<std::uint32_t>((address + (warp.width - 1)) / kSectorBytes);
+        while (sector != last) state.fingerprints.insert(slot, ++sector);
+      }
     });
+    warp.add(warp.active, state.groups[slot].sectors, warp.sectors(warp.active));
   }
 };
 

@@ -249,9 +249,9 @@ TEST(Counters, DoNotWrap) {
   // As if 2^33 lanes had been there before, in each of two copies.
   constexpr std::uint64_t kBefore = std::uint64_t{1} << 33;
   Program program(32, 1, {{kIn, 128, 1}}, {.copies = 2});
-  const std::uint64_t apart = 1 + AccessPatch::kExtraRows;
+  const std::uint64_t apart = 2 + AccessPatch::kExtraRows;
   for (const std::uint64_t copy : {0u, 1u}) {
-    program.state().objects[copy * apart] = {
+    program.state().objects[copy * apart + AccessPatch::kFirstObjectRow] = {
         .reads = kBefore, .warps = kBefore / 32, .asked_bytes = 4 * kBefore};
   }
   program.run([](std::uint32_t, std::uint32_t lane, const Tell& tell) {

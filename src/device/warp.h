@@ -37,7 +37,8 @@
 namespace pasta::device {
 
 inline constexpr unsigned kWarpLanes = 32;
-inline constexpr unsigned kSectorBytes = 32;  // what memory moves at least
+inline constexpr unsigned kSectorBits = 5;
+inline constexpr unsigned kSectorBytes = 1u << kSectorBits;  // what memory moves at least
 inline constexpr unsigned kBanks = 32;        // of shared memory, each a word wide
 inline constexpr unsigned kWordBytes = 4;
 
@@ -70,10 +71,6 @@ struct Stride {
   Pattern pattern;
   std::int64_t bytes;  // from lane to lane; 0 where there is no one stride
 };
-struct Shape {
-  Footprint footprint;  // of all lanes
-  Stride stride;
-};
 
 // One of the numbers of a struct of 64-bit numbers.
 struct Number {
@@ -102,21 +99,27 @@ inline constexpr std::uint64_t kOtherSites = ~std::uint64_t{0};
 // On the host.
 class Warp {
  public:
+  static constexpr bool kWide = true;  // a lane may ask for more than a sector
   Space space = Space::kGlobal;
   Access access = Access::kRead;
   std::uint64_t site = 0;    // place in the program, numbered by the launch, or an address
   std::uint32_t width = 0;   // bytes that each lane asks for
   std::uint32_t active = 0;  // bit n: lane n takes part; at least one does
-  std::uint32_t number = 0;  // of the warp in its group
-  std::uint64_t group = 0;   // number of the group, x first
+  std::uint32_t number_in_group = 0;
+  std::uint64_t group_number = 0;  // x first
   std::uint64_t address[kWarpLanes] = {};
 
   [[nodiscard]] unsigned lanes() const { return count_bits(active); }
+  [[nodiscard]] std::uint32_t number() const { return number_in_group; }
+  [[nodiscard]] std::uint64_t group() const { return group_number; }
   // Where there are copies of a counter, so that not all of a GPU change the same: which is ours.
-  [[nodiscard]] static std::uint32_t copy(std::uint32_t) { return 0; }
+  template <std::uint32_t kCopies>
+  [[nodiscard]] static std::uint32_t copy() {
+    return 0;
+  }
 
   // use(key, mask) for each different key(address) of the active lanes, with the lanes that have
-  // it.
+  // it. On a GPU the lanes do so at once, each for its own key.
   template <class Key, class Use>
   void match(Key key, Use use) const {
     std::uint32_t left = active;
@@ -132,16 +135,21 @@ class Warp {
     }
   }
 
-  template <class Test>
-  [[nodiscard]] bool all(Test test) const {
-    for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
-      if (!test(address[std::countr_zero(rest)])) return false;
-    }
-    return true;
+  // What lies there, of which nothing is to be read before these lanes are known: on a GPU there are
+  // few registers to keep it in.
+  template <class T>
+  static const T& after(std::uint32_t, const T& there) {
+    return there;
   }
-  template <class Value>
-  auto first(Value value) const {
-    return value(address[std::countr_zero(active)]);
+
+  // What is so of the calling lane is so of all of them.
+  [[nodiscard]] static bool all_of(bool is_so) { return is_so; }
+  // The same, for what is seldom done: on a GPU it lies in memory meanwhile.
+  [[nodiscard]] const Warp& kept() const { return *this; }
+  [[nodiscard]] const Warp& now() const { return *this; }
+  // In `use` of match: whether what is done for the whole warp is to be done now.
+  [[nodiscard]] bool is_turn(std::uint32_t mask) const {
+    return (mask & active & (0 - active)) != 0;
   }
   template <class Change>
   void each(std::uint32_t mask, Change change) const {
@@ -150,25 +158,46 @@ class Warp {
     }
   }
 
-  template <class Row>
-  void add(Row& to, const Row& more) const {
-    add_row(to, more);
+  // These lanes together.
+  void add(std::uint32_t, std::uint64_t& to, std::uint64_t more) const {
+    ::pasta::device::add(to, more);
   }
   template <class Row, std::size_t kCount>
-  void add(Row& to, const Number (&more)[kCount]) const {
+  void add(std::uint32_t, Row& to, const Number (&more)[kCount]) const {
     for (const auto& [at, value] : more) {
       ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[at], value);
     }
   }
   template <class Row, std::size_t kCount>
-  void raise(Row& to, const Number (&more)[kCount]) const {
+  void raise(std::uint32_t, Row& to, const Number (&more)[kCount]) const {
     for (const auto& [at, value] : more) {
       ::pasta::device::raise(reinterpret_cast<std::uint64_t*>(&to)[at], value);
     }
   }
 
-  [[nodiscard]] std::uint64_t sectors(std::uint32_t mask) const { return footprint(mask).sectors; }
-  [[nodiscard]] Shape shape() const { return {footprint(active), stride()}; }
+  // use(begin, bytes, turns) so that, of what bytes [begin, begin + bytes) are parts of, lanes that
+  // take the turns.first()-th, and from there on every turns.step()-th, take all that the lanes of
+  // `mask` ask for.
+  template <class Use>
+  void spread(std::uint32_t mask, Use use) const {
+    each(mask, [&](std::uint64_t begin) { use(begin, width, Turns{}); });
+  }
+
+  struct Turns {
+    static std::uint32_t first() { return 0; }
+    static std::uint32_t step() { return 1; }
+  };
+
+  [[nodiscard]] std::uint32_t sectors(std::uint32_t mask) const {
+    return static_cast<std::uint32_t>(footprint(mask).sectors);
+  }
+  // Of how many accesses the bytes are that they ask for, each once; 0: of no whole number.
+  [[nodiscard]] std::uint32_t parts(std::uint32_t mask) const {
+    const std::uint64_t bytes = footprint(mask).bytes;
+    return bytes % width == 0 && bytes / width <= kWarpLanes
+               ? static_cast<std::uint32_t>(bytes / width)
+               : 0;
+  }
 
   [[nodiscard]] Footprint footprint(std::uint32_t mask) const {
     if (count_bits(mask) == 0) return {0, 0};
@@ -216,6 +245,27 @@ class Warp {
     return passes;
   }
 
+  // The most lanes that have the same address.
+  [[nodiscard]] unsigned crowd() const {
+    unsigned most = 0;
+    match([](std::uint64_t a) { return a; },
+          [&](std::uint64_t, std::uint32_t mask) { most = std::max(most, count_bits(mask)); });
+    return most;
+  }
+
+  // From the first to the last lane that takes part, with those between them.
+  [[nodiscard]] std::uint32_t span() const {
+    return static_cast<std::uint32_t>(std::bit_width(active) - std::countr_zero(active));
+  }
+  // Of a strided one, how many bytes it is from lane to lane.
+  template <class Tell>
+  Pattern pattern(Tell tell) const {
+    const Stride found = stride();
+    if (found.pattern == Pattern::kStrided) tell(found.bytes);
+    return found.pattern;
+  }
+
+ private:
   [[nodiscard]] Stride stride() const {
     const unsigned count = lanes();
     if (count == 1) return {Pattern::kSingle, 0};
@@ -225,8 +275,10 @@ class Warp {
     const auto between = [this](int a, int b) {
       return static_cast<std::int64_t>(address[b] - address[a]);
     };
-    const std::int64_t step = between(first, second) / (second - first);
-    bool even = true;
+    // Of lanes that are 3 apart it is not looked for.
+    const int apart = second - first;
+    const std::int64_t step = between(first, second) >> std::countr_zero(static_cast<unsigned>(apart));
+    bool even = (apart & (apart - 1)) == 0;
     unsigned pieces = 1;
     int before = first;
     for (std::uint32_t rest = active & (active - 1); rest != 0; rest &= rest - 1) {
@@ -240,15 +292,6 @@ class Warp {
     return {pieces <= count / 4 ? Pattern::kPieces : Pattern::kGather, 0};
   }
 
-  // The most lanes that have the same address.
-  [[nodiscard]] unsigned crowd() const {
-    unsigned most = 0;
-    match([](std::uint64_t a) { return a; },
-          [&](std::uint64_t, std::uint32_t mask) { most = std::max(most, count_bits(mask)); });
-    return most;
-  }
-
- private:
   // Different words of this bank that the lanes ask for.
   [[nodiscard]] unsigned words_of_bank(std::uint32_t mask, unsigned bank) const {
     unsigned count = 0;

@@ -17,7 +17,13 @@ namespace {
 using device::Launch;
 using device::Layout;
 
-// Those of global memory come first.
+constexpr std::array kGlobalPoints = {
+    Point{Instruction::kGlobal, "global"},
+    Point{Instruction::kCopyAsync, "copy_read"},
+    Point{Instruction::kBulkGlobalToShared, "bulk_to_shared"},
+    Point{Instruction::kBulkSharedToGlobal, "bulk_to_global"},
+    Point{Instruction::kBulkReductionToGlobal, "bulk_reduce_global"},
+};
 constexpr std::array kPoints = {
     Point{Instruction::kGlobal, "global"},
     Point{Instruction::kCopyAsync, "copy"},
@@ -33,14 +39,14 @@ constexpr std::array kPoints = {
     Point{Instruction::kBulkSharedToShared, "bulk_shared"},
     Point{Instruction::kBulkReductionToShared, "bulk_reduce_shared"},
 };
-constexpr std::size_t kGlobalPoints = 5;
 
 // So that many launches find room side by side, and little travels back.
 template <class Patch>
 typename Patch::Settings settings() {
   typename Patch::Settings chosen{};
-  if constexpr (requires { chosen.copies; }) chosen.copies = 8;
+  if constexpr (requires { chosen.copies; }) chosen.copies = Patch::kCopies;
   if constexpr (requires { chosen.sites; }) chosen.sites = 256;
+  if constexpr (requires { chosen.outcomes; }) chosen.outcomes = 1024;
   if constexpr (requires { chosen.marks.together; }) chosen.marks.together = std::uint64_t{4} << 20;
   if constexpr (requires { chosen.most_blocks; }) chosen.most_blocks = std::uint64_t{4} << 10;
   return chosen;
@@ -107,8 +113,8 @@ const PatchKind* find_patch(std::string_view name) {
 }
 
 std::span<const Point> points(const PatchKind& patch, bool global_only) {
-  const std::span<const Point> all = kPoints;
-  return global_only || patch.reach == Reach::kGlobalMemory ? all.first(kGlobalPoints) : all;
+  if (global_only || patch.reach == Reach::kGlobalMemory) return kGlobalPoints;
+  return kPoints;
 }
 
 }  // namespace pasta::adapters::sanitizer
