@@ -86,8 +86,8 @@ struct AccessPatch::Totals {
 
  private:
   void add(const State& state, std::uint64_t key, std::uint64_t times) {
-    const auto [place, space, access] = site_of_key(
-        state.keys.keys[Outcome::site_of(static_cast<std::uint32_t>(key >> 32))]);
+    const auto [place, space, access] =
+        site_of_key(state.keys.keys[Outcome::site_of(static_cast<std::uint32_t>(key >> 32))]);
     const Outcome outcome = Outcome::of_key(key, space == Space::kGlobal);
     const std::uint64_t asked = times * outcome.lanes * outcome.width;
     const std::uint64_t used = std::uint64_t{outcome.parts} * outcome.width;
@@ -154,8 +154,8 @@ ResultTable accesses(const Launch& launch, const AccessPatch::State& state,
 }
 
 ResultTable sites(const Launch& launch, const AccessPatch::State& state,
-                  const std::vector<SiteCounts>& totals,
-                  const std::vector<SiteExtremes>& extremes, const Names& names) {
+                  const std::vector<SiteCounts>& totals, const std::vector<SiteExtremes>& extremes,
+                  const Names& names) {
   ResultTable table{.id = TableId::kSites};
   const std::uint32_t capacity = state.keys.capacity;
   for (std::uint32_t i = 0; i <= capacity; ++i) {

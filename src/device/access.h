@@ -133,7 +133,8 @@ struct AccessPatch {
     }
     warp.match(
         [&](std::uint64_t address) {
-          const std::uint32_t row = state.hints.find(launch, state.marks.places, address, warp.width) + 1;
+          const std::uint32_t row =
+              state.hints.find(launch, state.marks.places, address, warp.width) + 1;
           return site << Outcome::kRowBits | (row < Outcome::kMostRows ? row : kNoObjectRow);
         },
         [&](std::uint32_t who, std::uint32_t mask) { count(state, warp, who, mask); });
@@ -163,9 +164,8 @@ struct AccessPatch {
   template <class AnyWarp>
   PASTA_DEVICE static std::uint32_t how_of(const State& state, const AnyWarp& warp,
                                            std::uint32_t who, std::uint32_t lanes) {
-    const Pattern pattern = warp.pattern([&](std::int64_t bytes) {
-      raise_step(state, warp, Outcome::site_of(who), bytes);
-    });
+    const Pattern pattern = warp.pattern(
+        [&](std::int64_t bytes) { raise_step(state, warp, Outcome::site_of(who), bytes); });
     const std::uint32_t sectors = warp.sectors(lanes);
     const std::uint32_t how =
         Outcome::how(pattern, misaligned(warp, pattern, sectors), count_bits(lanes),
@@ -178,7 +178,8 @@ struct AccessPatch {
   template <class AnyWarp>
   PASTA_DEVICE static bool count_key(const State& state, const AnyWarp& warp, std::uint32_t lanes,
                                      std::uint64_t key) {
-    if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity) return false;
+    if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity)
+      return false;
     const std::uint32_t at = state.outcomes.find(key, kFewSteps);
     if (at == state.outcomes.capacity) return false;
     warp.add(lanes, state.times[warp.template copy<kCopies>() * state.outcomes.capacity + at], 1);

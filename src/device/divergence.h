@@ -50,7 +50,8 @@ struct DivergencePatch {
     const unsigned lanes = warp.lanes();
     const std::uint64_t there = existing(launch, warp.number(), lanes);
     const std::uint32_t site = state.keys.find(site_key(warp.site, warp.space, warp.access));
-    warp.add(warp.active, state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
+    warp.add(warp.active,
+             state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
              {{PASTA_NUMBER(ActivityCounts, warps), 1},
               {PASTA_NUMBER(ActivityCounts, lanes), lanes},
               {PASTA_NUMBER(ActivityCounts, existing), there},

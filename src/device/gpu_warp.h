@@ -60,8 +60,8 @@ class GpuWarp {
     use(own, __match_any_sync(active, own));
   }
 
-  // A patch may change 14 registers; for each one more, one is written to memory and read back, which
-  // costs as much as 30 instructions. So compilers must not read ahead.
+  // A patch may change 14 registers; for each one more, one is written to memory and read back,
+  // which costs as much as 30 instructions. So compilers must not read ahead.
   template <class T>
   __device__ static const T& after(std::uint32_t mask, const T& there) {
     return *(mask != 0 ? &there : nullptr);
@@ -206,7 +206,8 @@ class GpuWarp {
     return __popc(__ballot_sync(active, is_in(mask) && (same & lanes_before()) == 0));
   }
   __device__ static std::uint32_t sectors_of(std::uint64_t begin, std::uint32_t bytes) {
-    return (static_cast<std::uint32_t>(begin) % kSectorBytes + bytes + (kSectorBytes - 1)) / kSectorBytes;
+    return (static_cast<std::uint32_t>(begin) % kSectorBytes + bytes + (kSectorBytes - 1)) /
+           kSectorBytes;
   }
   // Of numbers up to 32.
   __device__ unsigned largest(unsigned own) const {

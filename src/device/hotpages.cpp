@@ -59,7 +59,8 @@ PatchResult HotpagesPatch::result(const Launch& launch, const State& state, cons
       row = {};
     };
     for (std::uint64_t at = 0; at < count; ++at) {
-      const auto counts = total_row(state.blocks, state.copies, all, state.places[i].first_block + at);
+      const auto counts =
+          total_row(state.blocks, state.copies, all, state.places[i].first_block + at);
       if (counts == BlockCounts{}) {
         end_row();
         continue;

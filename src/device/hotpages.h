@@ -37,7 +37,7 @@ struct HotpagesPatch {
   };
   struct State {
     const Place* places;  // as the objects of the launch
-    BlockCounts* blocks;                // copies x (blocks of all objects, one for no object)
+    BlockCounts* blocks;  // copies x (blocks of all objects, one for no object)
     ObjectHints hints;
     std::uint64_t block_count;
     std::uint32_t shift;  // a block is 1 << shift bytes

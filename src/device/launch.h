@@ -40,7 +40,8 @@ struct Launch {
   [[nodiscard]] PASTA_DEVICE std::uint32_t find(std::uint64_t address, std::uint64_t bytes) const {
     // In steps of halves: the last one that does not begin behind the address.
     std::uint32_t first = 0;
-    PASTA_ROLLED for (std::uint32_t step = object_count > 1 ? 1u << highest_bit(object_count - 1) : 0;
+    PASTA_ROLLED for (std::uint32_t step =
+                          object_count > 1 ? 1u << highest_bit(object_count - 1) : 0;
                       step != 0; step /= 2) {
       const std::uint32_t next = first + step;
       if (next < object_count && fixed(objects[next].address) <= address) first = next;

@@ -172,6 +172,34 @@ TEST(GroupSample, IsOfAllOrOfEachNth) {
   EXPECT_EQ(some.slot(97), GroupSample::kNone);
 }
 
+TEST(Launch, FindsTheObjectAmongAnyNumber) {
+  for (std::uint32_t count = 0; count <= 9; ++count) {
+    std::vector<MemoryObject> objects;
+    for (std::uint32_t i = 0; i < count; ++i) objects.push_back({100 * (i + 1ull), 50, i + 1ull});
+    const Launch launch = {.objects = objects.data(), .object_count = count};
+    for (std::uint64_t address = 0; address < 1100; ++address) {
+      const std::uint64_t index = address / 100 - 1;
+      const bool inside = address >= 100 && index < count && address % 100 < 47;
+      EXPECT_EQ(launch.find(address, 4), inside ? index : kNoObject) << count << " " << address;
+    }
+  }
+}
+
+TEST(Hints, TellOfOneOfSeveralObjectsThatLieTogether) {
+  const std::vector<MemoryObject> objects = {{4096, 64, 1}, {8192, 64, 2}};
+  const Launch launch = {.objects = objects.data(), .object_count = 2};
+  std::uint64_t words = 0;
+  const auto places = Marks::plan(launch, {.together = 1024, .each = 1024}, words);
+  std::vector<std::uint64_t> seen(ObjectHints::kCount);
+  const ObjectHints hints{seen.data()};
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(hints.find(launch, places.data(), 8200, 4), 1u);
+    EXPECT_EQ(hints.find(launch, places.data(), 4100, 4), 0u);
+    EXPECT_EQ(hints.find(launch, places.data(), 4160, 4), kNoObject) << "behind its end";
+  }
+  EXPECT_EQ(seen[0], 2u) << "what was found first";
+}
+
 TEST(Distinct, IsAboutRight) {
   for (const std::uint64_t count : {1u, 100u, 4096u, 8192u}) {
     std::vector<std::uint32_t> words(DistinctBits::kWords);

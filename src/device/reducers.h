@@ -54,7 +54,8 @@ struct Marks {
     if (turns.first() != 0) first = (first / 32 + turns.first()) * 32;
     PASTA_ROLLED while (first <= last) {
       const std::uint32_t end = last < (first | 31) ? last : first | 31;
-      set_bits_once(words[first_word + first / 32], ~std::uint32_t{0} >> (31 - (end - first)) << first % 32);
+      set_bits_once(words[first_word + first / 32], ~std::uint32_t{0} >> (31 - (end - first))
+                                                                             << first % 32);
       first = (first / 32 + turns.step()) * 32;
     }
   }

@@ -245,6 +245,33 @@ TEST(Sites, ThatFindNoRoomAreOneRow) {
   EXPECT_EQ(others, 6u);
 }
 
+// Of many kinds, at 9 places.
+void many_kinds(std::uint32_t group, std::uint32_t lane, const Tell& tell) {
+  const std::uint64_t i = 32 * group + lane;
+  tell(Access::kRead, kIn + 4 * i, 4, Space::kGlobal);
+  tell(Access::kRead, (lane < 16 ? kIn : kOut) + 4 * (i * 5 % 32), 4, Space::kGlobal);
+  tell(Access::kRead, kIn + 4 + 4 * lane, 4, Space::kGlobal);
+  tell(Access::kRead, kIn + 12 * lane, 12, Space::kGlobal);
+  tell(Access::kRead, lane < 3 ? 8 * lane : kIn, 4, Space::kGlobal);
+  tell(Access::kAtomic, kOut + 4 * (lane % (group + 1)), 4, Space::kGlobal);
+  tell(Access::kWrite, 132 * lane, 4, Space::kShared);
+  tell(Access::kRead, 64 * lane, 16, Space::kShared);
+  if (lane % 2 == group % 2) tell(Access::kWrite, kOut + 8 * i, 8, Space::kGlobal);
+}
+
+TEST(Outcomes, AreCountedInRowsWhereTheyFindNoRoom) {
+  const std::vector<MemoryObject> objects = {{kIn, 4096, 1}, {kOut, 4096, 2}};
+  Program roomy(32, 4, objects), crowded(32, 4, objects, {.outcomes = 8}),
+      without(32, 4, objects, {.outcomes = 0});
+  for (Program* program : {&roomy, &crowded, &without}) program->run(many_kinds);
+  for (const Program* program : {&crowded, &without}) {
+    EXPECT_EQ(program->rows<AccessRow>(TableId::kAccesses),
+              roomy.rows<AccessRow>(TableId::kAccesses));
+    EXPECT_EQ(program->rows<SiteRow>(TableId::kSites), roomy.rows<SiteRow>(TableId::kSites));
+  }
+  EXPECT_EQ(roomy.rows<SiteRow>(TableId::kSites).size(), 9u);
+}
+
 TEST(Counters, DoNotWrap) {
   // As if 2^33 lanes had been there before, in each of two copies.
   constexpr std::uint64_t kBefore = std::uint64_t{1} << 33;

@@ -39,7 +39,7 @@ namespace pasta::device {
 inline constexpr unsigned kWarpLanes = 32;
 inline constexpr unsigned kSectorBits = 5;
 inline constexpr unsigned kSectorBytes = 1u << kSectorBits;  // what memory moves at least
-inline constexpr unsigned kBanks = 32;        // of shared memory, each a word wide
+inline constexpr unsigned kBanks = 32;                       // of shared memory, each a word wide
 inline constexpr unsigned kWordBytes = 4;
 
 enum class Space : std::uint8_t { kGlobal, kShared, kLocal };
@@ -135,8 +135,8 @@ class Warp {
     }
   }
 
-  // What lies there, of which nothing is to be read before these lanes are known: on a GPU there are
-  // few registers to keep it in.
+  // What lies there, of which nothing is to be read before these lanes are known: on a GPU there
+  // are few registers to keep it in.
   template <class T>
   static const T& after(std::uint32_t, const T& there) {
     return there;
@@ -277,7 +277,8 @@ class Warp {
     };
     // Of lanes that are 3 apart it is not looked for.
     const int apart = second - first;
-    const std::int64_t step = between(first, second) >> std::countr_zero(static_cast<unsigned>(apart));
+    const std::int64_t step =
+        between(first, second) >> std::countr_zero(static_cast<unsigned>(apart));
     bool even = (apart & (apart - 1)) == 0;
     unsigned pieces = 1;
     int before = first;
