@@ -167,12 +167,13 @@ class GpuWarp {
     // Lanes that follow one another begin the same.
     const std::uint32_t same = __match_any_sync(active, address - width * lane_id());
     if (same == active) return Pattern::kUnit;
-    if (__match_any_sync(active, address) == active) return Pattern::kBroadcast;
-    if (is_strided(tell)) return Pattern::kStrided;
     const std::uint32_t before = active & lanes_before();
     const bool apart = before == 0 || (same >> last_of(before) & 1) == 0;
     const unsigned pieces = __popc(__ballot_sync(active, apart));
-    return pieces <= lanes() / 4 ? Pattern::kPieces : Pattern::kGather;
+    if (pieces <= lanes() / 4) return Pattern::kPieces;
+    if (pieces < lanes()) return Pattern::kGather;
+    if (__match_any_sync(active, address) == active) return Pattern::kBroadcast;
+    return is_strided(tell) ? Pattern::kStrided : Pattern::kGather;
   }
   __device__ unsigned crowd() const { return largest(__popc(__match_any_sync(active, address))); }
 
