@@ -115,7 +115,6 @@ struct AccessPatch::Totals {
       reinterpret_cast<std::uint64_t*>(&of_object)[lanes_number(access)] = counts.lanes;
       add_row(objects[outcome.row], of_object);
     }
-    if (outcome.kind == Outcome::kOfObject) return;
     add_row(sites[outcome.site], counts);
     auto* all = reinterpret_cast<std::uint64_t*>(&extremes[outcome.site]);
     const auto* one = reinterpret_cast<const std::uint64_t*>(&most);

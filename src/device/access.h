@@ -52,11 +52,12 @@ struct SiteExtremes {
 };
 inline constexpr std::uint64_t kStepBias = std::uint64_t{1} << 63;
 
-// What an access of a warp was, or the part of it that is of one object. The same come again and
-// again, so each is one number to count: by a key of two halves, of who accesses what, and how.
+// What an access of a warp was that is of one object, or of memory that has none. The same come
+// again and again, so each is one number to count: by a key of two halves, of who accesses what,
+// and how.
 struct Outcome {
-  enum Kind : std::uint32_t { kAll = 1, kOfSite, kOfObject };  // which rows it counts in
-  std::uint32_t kind = 0, site = 0, row = 0;                   // in the tables of the patch
+  enum Kind : std::uint32_t { kAll = 1, kOfSite, kPart };  // what it counts for; a part for none
+  std::uint32_t kind = 0, site = 0, row = 0;               // in the tables of the patch
   std::uint32_t lanes = 0, width = 0;
   std::uint32_t sectors = 0, parts = 0;  // parts x width: bytes that are asked for, each once
   std::uint32_t passes = 0, passes_without_conflicts = 0;  // of shared memory, which has no sectors
@@ -150,39 +151,42 @@ struct AccessPatch {
   template <class AnyWarp>
   PASTA_DEVICE static void count(const State& state, const AnyWarp& warp, std::uint32_t who,
                                  std::uint32_t lanes) {
-    const auto kind = lanes == warp.active ? Outcome::kAll : Outcome::kOfObject;
-    who = opaque(who | static_cast<std::uint32_t>(kind) << 30);
-    const std::uint32_t how = how_of(state, warp, who, lanes);
-    const bool counted =
-        Outcome::is_whole(how) && count_key(state, warp, lanes, std::uint64_t{who} << 32 | how);
-    if (warp.all_of(counted && lanes == warp.active && Outcome::row_of(who) != kNoObjectRow)) {
-      state.marks.touch(warp, lanes, Outcome::row_of(who) - kFirstObjectRow);
+    // What the lanes are is known again from what they ask of.
+    const bool one = warp.all_of(lanes == warp.active);
+    who = opaque(who | static_cast<std::uint32_t>(one ? Outcome::kAll : Outcome::kPart) << 30);
+    const std::uint32_t how = how_of(state, warp, who);
+    const bool counted = Outcome::kind_of(who) == Outcome::kAll && Outcome::is_whole(how) &&
+                         count_key(state, warp, std::uint64_t{who} << 32 | how);
+    if (warp.all_of(counted && Outcome::row_of(who) != kNoObjectRow)) {
+      state.marks.touch(warp, warp.active, Outcome::row_of(who) - kFirstObjectRow);
       return;
     }
-    count_rows(state, warp.kept(), {who, how, lanes, counted ? 1u : 0u});
+    count_rows(state, warp.kept(), {who, how, warp.lanes_of(who, lanes), counted ? 1u : 0u});
   }
+  // How all lanes do.
   template <class AnyWarp>
   PASTA_DEVICE static std::uint32_t how_of(const State& state, const AnyWarp& warp,
-                                           std::uint32_t who, std::uint32_t lanes) {
+                                           std::uint32_t who) {
     const Pattern pattern = warp.pattern(
         [&](std::int64_t bytes) { raise_step(state, warp, Outcome::site_of(who), bytes); });
-    const std::uint32_t sectors = warp.sectors(lanes);
+    const std::uint32_t sectors = warp.sectors(warp.active);
     const std::uint32_t how =
-        Outcome::how(pattern, misaligned(warp, pattern, sectors), count_bits(lanes),
+        Outcome::how(pattern, misaligned(warp, pattern, sectors), warp.lanes(),
                      warp.access == Access::kAtomic ? warp.crowd() : 0);
-    const std::uint32_t parts = warp.parts(lanes);
+    const std::uint32_t parts = warp.parts(warp.active);
     if (sectors >= 1u << 7 || parts == 0 || !Outcome::is_kept(warp.width)) return how;
     return Outcome::with(how, sectors << 6 | parts, warp.width);
   }
   // Whether it was counted.
   template <class AnyWarp>
-  PASTA_DEVICE static bool count_key(const State& state, const AnyWarp& warp, std::uint32_t lanes,
-                                     std::uint64_t key) {
-    if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity)
+  PASTA_DEVICE static bool count_key(const State& state, const AnyWarp& warp, std::uint64_t key) {
+    if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity) {
       return false;
+    }
     const std::uint32_t at = state.outcomes.find(key, kFewSteps);
     if (at == state.outcomes.capacity) return false;
-    warp.add(lanes, state.times[warp.template copy<kCopies>() * state.outcomes.capacity + at], 1);
+    warp.add(warp.active, state.times[warp.template copy<kCopies>() * state.outcomes.capacity + at],
+             1);
     return true;
   }
   // What was not counted. Of several objects each has its row, and all of them that of the site.
@@ -259,7 +263,7 @@ struct AccessPatch {
         Outcome::is_kept(warp.width)) {
       const std::uint32_t who = Outcome::who(Outcome::kOfSite, site, kNoObjectRow);
       const std::uint32_t counts = passes.needed << 4 | passes.without_conflicts;
-      if (count_key(state, warp, warp.active,
+      if (count_key(state, warp,
                     std::uint64_t{who} << 32 | Outcome::with(how, counts, warp.width))) {
         return;
       }

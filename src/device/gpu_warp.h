@@ -69,6 +69,9 @@ class GpuWarp {
 
   __device__ bool all_of(bool is_so) const { return __all_sync(active, is_so) != 0; }
   __device__ static bool is_turn(std::uint32_t) { return true; }
+  __device__ std::uint32_t lanes_of(std::uint32_t key, std::uint32_t) const {
+    return __match_any_sync(active, key);
+  }
   class Kept;
   __device__ Kept kept() const;
   template <class Change>

@@ -144,6 +144,8 @@ class Warp {
 
   // What is so of the calling lane is so of all of them.
   [[nodiscard]] static bool all_of(bool is_so) { return is_so; }
+  // These lanes, of which only what they have as a key in `match` needs be known.
+  [[nodiscard]] static std::uint32_t lanes_of(std::uint32_t, std::uint32_t mask) { return mask; }
   // The same, for what is seldom done: on a GPU it lies in memory meanwhile.
   [[nodiscard]] const Warp& kept() const { return *this; }
   [[nodiscard]] const Warp& now() const { return *this; }
