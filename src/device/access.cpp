@@ -191,7 +191,8 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.copies = std::max(settings.copies, 1u);
   std::uint64_t words = 0;
   const auto places = Marks::plan(launch, settings.marks, words);
-  const std::uint64_t rows = std::uint64_t{settings.sites} + 1;
+  const std::uint32_t places_of_code = std::min(settings.sites, Outcome::kMostSites / 2);
+  const std::uint64_t rows = std::uint64_t{places_of_code} + 1;
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
   const std::uint64_t outcomes = settings.outcomes;
   state.times = layout.counters<std::uint64_t>(state.copies * outcomes);
@@ -200,7 +201,7 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} * state.rows);
   state.sites = layout.counters<SiteCounts>(state.copies * rows);
   state.extremes = layout.counters<SiteExtremes>(rows);
-  state.keys = {layout.counters<std::uint64_t>(settings.sites), settings.sites};
+  state.keys = {layout.counters<std::uint64_t>(places_of_code), places_of_code};
   state.marks.words = layout.counters<std::uint32_t>(words);
   state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
   return state;

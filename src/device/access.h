@@ -65,6 +65,7 @@ struct Outcome {
   Pattern pattern = Pattern::kSingle;
   bool misaligned = false;
 
+  // What is behind them is in the row of no object, and has no site of its own.
   static constexpr unsigned kRowBits = 19;
   static constexpr std::uint32_t kMostSites = 1u << 11, kMostRows = 1u << kRowBits;
   PASTA_DEVICE static std::uint32_t who(Kind kind, std::uint32_t site, std::uint32_t row) {

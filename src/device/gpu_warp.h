@@ -60,8 +60,8 @@ class GpuWarp {
     use(own, __match_any_sync(active, own));
   }
 
-  // A patch may change 14 registers; for each one more, one is written to memory and read back,
-  // which costs as much as 30 instructions. So compilers must not read ahead.
+  // A patch may change 14 registers. Each one more it writes to memory and reads back, whichever
+  // way it takes: 6 % of what calling it costs. So compilers must not read ahead.
   template <class T>
   __device__ static const T& after(std::uint32_t mask, const T& there) {
     return *(mask != 0 ? &there : nullptr);
@@ -194,9 +194,8 @@ class GpuWarp {
     return true;
   }
 
-  // Of those of the active lanes.
-  __device__ unsigned rank() const { return rank(active); }
-  // Each of these asks the GPU for another number, so that none of them is kept in a register.
+  // Of the calling lane among these. Each of these asks the GPU for another number, so that none of
+  // them is kept in a register.
   __device__ static unsigned rank(std::uint32_t mask) {
     std::uint32_t up_to;
     asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(up_to));
@@ -204,11 +203,6 @@ class GpuWarp {
   }
   __device__ static bool is_first(std::uint32_t mask) { return (mask & (0 - mask)) == own_lane(); }
 
-  // How many values these lanes have.
-  __device__ unsigned different(std::uint32_t mask, std::uint64_t value) const {
-    const std::uint32_t same = __match_any_sync(active, value) & mask;
-    return __popc(__ballot_sync(active, is_in(mask) && (same & lanes_before()) == 0));
-  }
   __device__ static std::uint32_t sectors_of(std::uint64_t begin, std::uint32_t bytes) {
     return (static_cast<std::uint32_t>(begin) % kSectorBytes + bytes + (kSectorBytes - 1)) /
            kSectorBytes;
