@@ -203,7 +203,7 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.extremes = layout.counters<SiteExtremes>(rows);
   state.keys = {layout.counters<std::uint64_t>(places_of_code), places_of_code};
   state.marks.words = layout.counters<std::uint32_t>(words);
-  state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
+  state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
   return state;
 }
 

@@ -41,7 +41,7 @@ HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings
   }
   state.places = layout.table(std::span<const Place>(places));
   state.blocks = layout.counters<BlockCounts>(state.copies * (state.block_count + 1));
-  state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
+  state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
   return state;
 }
 

@@ -190,7 +190,7 @@ TEST(Hints, TellOfOneOfSeveralObjectsThatLieTogether) {
   const Launch launch = {.objects = objects.data(), .object_count = 2};
   std::uint64_t words = 0;
   const auto places = Marks::plan(launch, {.together = 1024, .each = 1024}, words);
-  std::vector<std::uint64_t> seen(ObjectHints::kCount);
+  std::vector<std::uint32_t> seen(ObjectHints::kCount);
   const ObjectHints hints{seen.data()};
   for (int again = 0; again < 2; ++again) {
     EXPECT_EQ(hints.find(launch, places.data(), 8200, 4), 1u);
@@ -205,7 +205,7 @@ TEST(Distinct, IsAboutRight) {
     std::vector<std::uint32_t> words(DistinctBits::kWords);
     const DistinctBits bits{words.data()};
     for (int again = 0; again < 2; ++again) {
-      for (std::uint32_t thing = 0; thing < count; ++thing) bits.insert(0, thing);
+      for (std::uint64_t thing = 0; thing < count; ++thing) bits.insert(0, thing);
     }
     EXPECT_NEAR(static_cast<double>(DistinctBits::estimate(bits.count(0))),
                 static_cast<double>(count), 1 + 0.06 * static_cast<double>(count));

@@ -168,14 +168,14 @@ PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) 
 }
 
 // A value that is only a hint: whoever reads it may see this or what was there before.
-PASTA_DEVICE inline void leave(std::uint64_t& at, std::uint64_t value) {
+PASTA_DEVICE inline void leave(std::uint32_t& at, std::uint32_t value) {
 #ifdef PASTA_ON_GPU
-  asm volatile("st.global.u64 [%0], %1;" ::"l"(global_address(at)), "l"(value) : "memory");
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(global_address(at)), "r"(value) : "memory");
 #else
   at = value;
 #endif
 }
-PASTA_DEVICE inline std::uint64_t hint(const std::uint64_t& at) {
+PASTA_DEVICE inline std::uint32_t hint(const std::uint32_t& at) {
 #ifdef PASTA_ON_GPU
   return glance(at);
 #else
@@ -184,10 +184,12 @@ PASTA_DEVICE inline std::uint64_t hint(const std::uint64_t& at) {
 }
 
 // Bits of the result depend on all bits of the value.
-PASTA_DEVICE inline std::uint32_t mix(std::uint32_t value) {
-  value = (value ^ value >> 16) * 0x85ebca6bu;
-  value = (value ^ value >> 13) * 0xc2b2ae35u;
-  return value ^ value >> 16;
+PASTA_DEVICE inline std::uint32_t mix(std::uint64_t value) {
+  auto mixed =
+      static_cast<std::uint32_t>(value) + static_cast<std::uint32_t>(value >> 32) * 0x9e3779b1u;
+  mixed = (mixed ^ mixed >> 16) * 0x85ebca6bu;
+  mixed = (mixed ^ mixed >> 13) * 0xc2b2ae35u;
+  return mixed ^ mixed >> 16;
 }
 
 }  // namespace pasta::device

@@ -64,14 +64,14 @@ struct Marks {
 // --- Which object holds an address: mostly that which was found at the same place
 
 struct ObjectHints {
-  std::uint64_t* seen;  // kCount: index in the launch + 1; 0: none
+  std::uint32_t* seen;  // kCount: index in the launch + 1; 0: none
   static constexpr std::uint32_t kCount = 256;
 
   // Launch::find. Of each object `places` has `begin` and `bytes`.
   template <class Place>
   PASTA_DEVICE std::uint32_t find(const Launch& launch, const Place* places, std::uint64_t address,
                                   std::uint32_t bytes) const {
-    const auto told = static_cast<std::uint32_t>(hint(seen[slot(address)]));
+    const std::uint32_t told = hint(seen[slot(address)]);
     if (told != 0) {
       const Place& place = places[told - 1];
       if (is_inside(fixed(place.begin), fixed(place.bytes), address, bytes)) return told - 1;
@@ -79,7 +79,7 @@ struct ObjectHints {
     const std::uint32_t found = launch.find(address, bytes);
     // Once: where there are several objects, they would write all the time.
     if (found != kNoObject && hint(seen[slot(address)]) == 0) {
-      leave(seen[slot(address)], std::uint64_t{found} + 1);
+      leave(seen[slot(address)], found + 1);
     }
     return found;
   }
@@ -144,7 +144,7 @@ struct DistinctBits {
   static constexpr std::uint32_t kBits = kWords * 32;
   static constexpr std::uint64_t kMostTold = 5 * kBits;
 
-  PASTA_DEVICE void insert(std::uint32_t which, std::uint32_t thing) const {
+  PASTA_DEVICE void insert(std::uint32_t which, std::uint64_t thing) const {
     const std::uint32_t bit = mix(thing) % kBits;
     set_bits(words[which * kWords + bit / 32], 1u << bit % 32);
   }

@@ -68,7 +68,7 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
   state.marks.words = layout.counters<std::uint32_t>(state.words);
   state.fingerprints.words =
       layout.counters<std::uint32_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
-  state.hints = {layout.scratch<std::uint64_t>(ObjectHints::kCount)};
+  state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
   return state;
 }
 

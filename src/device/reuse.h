@@ -79,11 +79,10 @@ struct ReusePatch {
     const std::uint32_t slot = state.sample.slot(warp.group());
     if (slot == GroupSample::kNone) return;
     warp.each(warp.active, [&](std::uint64_t address) {
-      // Numbers of 32 bits are enough to tell sectors apart, mostly.
-      auto sector = static_cast<std::uint32_t>(address / kSectorBytes);
+      std::uint64_t sector = address / kSectorBytes;
       state.fingerprints.insert(slot, sector);
       if constexpr (AnyWarp::kWide) {
-        const auto last = static_cast<std::uint32_t>((address + (warp.width - 1)) / kSectorBytes);
+        const std::uint64_t last = (address + (warp.width - 1)) / kSectorBytes;
         while (sector != last) state.fingerprints.insert(slot, ++sector);
       }
     });
