@@ -45,7 +45,7 @@ struct Kept {
 std::mutex buffers_lock;
 std::vector<Kept> all_kept;
 std::size_t buffer_bytes = 4 << 20;
-bool keep_buffers = false;
+int keep_buffers = 0;
 std::atomic<int> flush_ms = 0;
 std::atomic<unsigned long> records = 0, buffers = 0;
 CUpti_SubscriberHandle subscriber = nullptr;
@@ -70,7 +70,7 @@ void CUPTIAPI request(uint8_t** buffer, size_t* size, size_t* most) {
   const std::lock_guard lock(buffers_lock);
   *size = buffer_bytes;
   *most = 0;
-  if (keep_buffers) {
+  if (keep_buffers != 0) {
     Kept& kept = kept_of(buffer_bytes);
     if (!kept.free.empty()) {
       *buffer = kept.free.back();
@@ -79,7 +79,7 @@ void CUPTIAPI request(uint8_t** buffer, size_t* size, size_t* most) {
     }
   }
   *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, buffer_bytes));
-  if (keep_buffers) std::memset(*buffer, 0, buffer_bytes);
+  if (keep_buffers == 1) std::memset(*buffer, 0, buffer_bytes);
 }
 
 void CUPTIAPI complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
@@ -91,7 +91,7 @@ void CUPTIAPI complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t vali
   const std::lock_guard lock(buffers_lock);
   for (Kept& kept : all_kept) {
     if (buffer < kept.memory || buffer >= kept.memory + kKeptBytes) continue;
-    std::memset(buffer, 0, valid);
+    if (keep_buffers == 1) std::memset(buffer, 0, valid);
     kept.free.push_back(buffer);
     return;
   }
@@ -219,16 +219,17 @@ extern "C" void collect(const char* kinds) {
   now_on = wanted;
 }
 
-// `bytes` each, new ones every time, or kept in shared memory and used again; emptied every so many
-// milliseconds (0: never), below zero by CUPTI's own thread.
+// `bytes` each, new ones every time, or `kept` in shared memory and used again, made zero by who
+// takes them back (1) or by CUPTI (2); emptied every so many milliseconds (0: never), below zero by
+// CUPTI's own thread.
 extern "C" void collect_buffers(std::size_t bytes, int kept, int flush_every_ms) {
   flush_ms = 0;
   cuptiActivityFlushAll(1);
   const std::lock_guard lock(buffers_lock);
   buffer_bytes = bytes;
-  keep_buffers = kept != 0;
-  if (keep_buffers) kept_of(bytes);
-  std::uint8_t zeroed = keep_buffers ? 1 : 0;
+  keep_buffers = kept;
+  if (kept != 0) kept_of(bytes);
+  std::uint8_t zeroed = kept == 1 ? 1 : 0;
   std::size_t size = sizeof zeroed;
   cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
   cuptiActivityFlushPeriod(flush_every_ms < 0 ? static_cast<std::uint32_t>(-flush_every_ms) : 0);
@@ -252,6 +253,13 @@ extern "C" int collect_begin() {
   set("PINNED", CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
   set("PER_THREAD", CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
   const int result = cuptiActivityRegisterCallbacks(request, complete);
+  if (const char* asked = std::getenv("BUFFERS"); asked != nullptr) {
+    std::size_t bytes = 0;
+    int kept = 0, every_ms = 0;
+    if (std::sscanf(asked, "%zu,%d,%d", &bytes, &kept, &every_ms) == 3) {
+      collect_buffers(bytes, kept, every_ms);
+    }
+  }
   static bool started = false;
   if (!started) {
     started = true;
