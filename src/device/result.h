@@ -32,6 +32,7 @@ enum class TableId : std::uint32_t {
   kSkipped = 11,      // SkippedRow
   kIteration = 12,    // IterationRow: when it was launched
   kStream = 13,       // StreamRow: where
+  kTimes = 14,        // TimesRow
   kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
   kMapped = 17,       // MappedRow: objects that it was given tensor maps of
   kSamples = 18,      // SampleRow, in samples.h
@@ -69,6 +70,13 @@ struct MappedRow {
 inline constexpr std::string_view kSkippedFormat = "skipped/1";
 struct SkippedRow {
   std::uint64_t launches = 0;
+};
+
+// The format of a result that says about how long launches of a kernel take that have no patch in
+// them, of another iteration than those that are analysed. It is of no launch.
+inline constexpr std::string_view kTimesFormat = "times/1";
+struct TimesRow {
+  std::uint64_t launches = 0, ns = 0;  // of all these together
 };
 
 // Iterations of its process that had ended when it was launched, as base::IterationCounter counts

@@ -372,6 +372,8 @@ class Patched final : public Scan {
   void on_event(const Event& event, std::span<const std::byte> blob) override {
     names_.take(event, dictionary());
     if (event.kind != Kind::kDevice) return;
+    // The other run has better ones.
+    if (dictionary().text(event.device.format) == device::kTimesFormat) return;
     const ProcessId process = process_of(event);
     Launches& launches = processes_[process.value];
     const auto [known, is_new] = launches.try_emplace(event.device.launch);

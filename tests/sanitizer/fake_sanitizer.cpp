@@ -246,8 +246,9 @@ EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKer
   parameters.arguments = arguments;
   CallData call{};
   call.parameters = &parameters;
+  call.context = context;
   const auto tell_call = [&] {
-    if (!launches_called || kernel->map == nullptr) return;
+    if (!launches_called) return;
     callback(nullptr, Domain::kDriver, static_cast<std::uint32_t>(DriverCallback::kLaunch), &call);
   };
   tell_call();

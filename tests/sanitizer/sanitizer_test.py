@@ -179,6 +179,17 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.launches(report), {COPY: 3, STRIDE: 3})
         self.assertEqual(self.problem("iterations whose launches were not analysed"), [3])
 
+    def test_times_of_iterations_without_patches(self):
+        # The second, the fourth and the sixth: each launch is between two events, a millisecond apart.
+        report = self.run_watched("steps", launches=("--launches", "iterations:1/2"))
+        self.assertEqual({row["kernel"]: (row["launches"], row["time"]) for row in self.rows(report, "kernels")},
+                         {COPY: (3, 3_000_000), STRIDE: (3, 3_000_000)})
+        said, = (part for part in report["parts"] if part.get("id") == "times-approximate")
+        self.assertEqual((said["share"], said["evidence"]), (1.0, {"timed": 6}))
+        # There are none where all iterations are analysed.
+        report = self.run_watched("steps", options=("--force",))
+        self.assertEqual({row["time"] for row in self.rows(report, "kernels")}, {None})
+
     def test_where_nothing_marks_iterations(self):
         self.assertEqual(self.launches(self.run_watched("kernels", launches=("--launches", "iterations:1/2"))),
                          {COPY: 2, STRIDE: 1})

@@ -72,6 +72,9 @@ constexpr auto kMarkAgain = 50ms;
 constexpr auto kHelpAgain = 100us;
 // Launches whose results a thread takes at a time: what it has begun to take no other can.
 constexpr std::size_t kMostTaken = 8;
+// Iterations without patches whose launches are timed, and of one at most so many.
+constexpr std::uint32_t kTimedIterations = 3;
+constexpr std::size_t kMostTimed = std::size_t{1} << 16;
 
 // CU_STREAM_CAPTURE_MODE_RELAXED: what a thread does spoils no graph that others capture.
 constexpr std::int32_t kRelaxed = 2;
@@ -159,6 +162,12 @@ struct Function {
   std::uint64_t code = 0, bytes = 0;
 };
 
+// A launch between two events of the device.
+struct Timed {
+  std::string kernel;
+  Handle context, begin, end;
+};
+
 using StreamOf = std::pair<Handle, Handle>;  // a context and one of its streams
 
 struct State {
@@ -192,6 +201,7 @@ struct State {
   const PatchKind* asked = nullptr;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
   std::uint64_t left_out_iterations = 0;
+  std::atomic<bool> timing{false};         // launches, of this iteration
   std::atomic<std::uint32_t> captures{0};  // of graphs, that have begun and not ended
   std::map<Handle, std::unique_ptr<Context>> contexts;
   std::vector<std::unique_ptr<Context>> gone;  // whose handles are of others now
@@ -200,6 +210,9 @@ struct State {
   std::map<StreamOf, device::StreamRow> launches_on;  // the last of each
   std::uint64_t streams = 0;                          // that were launched on
   std::uint64_t launches = 0, analysed = 0, left_out = 0;
+  std::vector<Timed> timed;
+  std::map<Handle, std::vector<Handle>> events;  // that nobody uses, by context
+  std::uint32_t timed_iterations = 0;
   std::map<std::string, std::uint64_t> problems;  // what was said of them, and how often
   bool hurry = false;                             // somebody waits for room or for the end
   bool any_callback = false;
@@ -999,18 +1012,15 @@ void switch_patch(const PatchKind* patch) {
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count());
 }
 
-// For tools, which say of how many launches they know nothing.
-void push_left_out(std::uint64_t launches) {
-  if (launches == 0) return;
-  device::ResultTable table{.id = device::TableId::kSkipped};
-  device::append_row(table, device::SkippedRow{launches});
-  for (const std::string& part :
-       device::write_result(device::result_of({}, {table}), trace::spool::kMaxTextBytes)) {
+void push_of_no_launch(const std::string& kernel, std::string_view format,
+                       device::ResultTable table) {
+  for (const std::string& part : device::write_result(device::result_of({}, {std::move(table)}),
+                                                      trace::spool::kMaxTextBytes)) {
     const trace::DeviceResult given{.size = sizeof given,
-                                    .kernel = "",
-                                    .kernel_bytes = 0,
-                                    .format = device::kSkippedFormat.data(),
-                                    .format_bytes = device::kSkippedFormat.size(),
+                                    .kernel = kernel.data(),
+                                    .kernel_bytes = kernel.size(),
+                                    .format = format.data(),
+                                    .format_bytes = format.size(),
                                     .blob = part.data(),
                                     .blob_bytes = part.size(),
                                     .launch = 0,
@@ -1020,19 +1030,125 @@ void push_left_out(std::uint64_t launches) {
   }
 }
 
+// --- times without patches
+
+// What this thread just launches while launches are timed.
+struct UnderWay {
+  Handle context = nullptr, stream = nullptr, begin = nullptr;
+  std::string kernel;
+};
+thread_local UnderWay t_timed;
+
+// Where the thread's own default stream is meant, none is given.
+Handle own_stream_or(Handle stream) {
+  constexpr std::uintptr_t kPerThread = 2;
+  return stream != nullptr ? stream : reinterpret_cast<Handle>(kPerThread);
+}
+
+Handle record_event(Handle context, Handle stream) {
+  State& s = state();
+  Handle event = nullptr;
+  {
+    const std::lock_guard lock(s.mutex);
+    auto& unused = s.events[context];
+    if (s.timed.size() >= kMostTimed) return nullptr;
+    if (!unused.empty()) {
+      event = unused.back();
+      unused.pop_back();
+    }
+  }
+  const bool before = std::exchange(t_ours, true);
+  const bool recorded = (event != nullptr || s.driver.create_event(&event, 0) == 0) &&
+                        s.driver.record_event(event, stream) == 0;
+  t_ours = before;
+  if (recorded) return event;
+  const std::lock_guard lock(s.mutex);
+  if (event != nullptr) s.events[context].push_back(event);
+  return nullptr;
+}
+
+void begin_timed(Handle context, Handle stream) {
+  State& s = state();
+  if (!s.timing || s.captures > 0) return;
+  t_timed = {context, stream, record_event(context, stream), {}};
+}
+
+void end_timed() {
+  State& s = state();
+  const UnderWay timed = std::exchange(t_timed, {});
+  if (timed.begin == nullptr) return;
+  const Handle end = timed.kernel.empty() ? nullptr : record_event(timed.context, timed.stream);
+  const std::lock_guard lock(s.mutex);
+  if (end != nullptr) s.timed.push_back({timed.kernel, timed.context, timed.begin, end});
+  if (end == nullptr) s.events[timed.context].push_back(timed.begin);
+}
+
+// Tells how long they took, once the device is done with them.
+void finish_timing() {
+  State& s = state();
+  s.timing = false;
+  tell_of_launches(false);
+  std::vector<Handle> contexts;
+  std::vector<Timed> timed;
+  {
+    const std::lock_guard lock(s.mutex);
+    for (const auto& [handle, context] : s.contexts) contexts.push_back(handle);
+    timed = std::exchange(s.timed, {});
+    ++s.timed_iterations;
+  }
+  for (const Handle handle : contexts) wait_for_context(handle);
+  std::map<std::string, device::TimesRow> kernels;
+  for (const Timed& launch : timed) {
+    float ms = 0;
+    if (s.driver.between_events(&ms, launch.begin, launch.end) != 0) continue;
+    device::TimesRow& row = kernels[launch.kernel];
+    ++row.launches;
+    row.ns += static_cast<std::uint64_t>(static_cast<double>(ms) * 1e6);
+  }
+  {
+    const std::lock_guard lock(s.mutex);
+    for (const Timed& launch : timed) {
+      s.events[launch.context].push_back(launch.begin);
+      s.events[launch.context].push_back(launch.end);
+    }
+  }
+  for (const auto& [kernel, row] : kernels) {
+    device::ResultTable table{.id = device::TableId::kTimes};
+    device::append_row(table, row);
+    push_of_no_launch(kernel, device::kTimesFormat, std::move(table));
+  }
+  log("timed {} launches of {} kernels", timed.size(), kernels.size());
+}
+
+// For tools, which say of how many launches they know nothing.
+void push_left_out(std::uint64_t launches) {
+  if (launches == 0) return;
+  device::ResultTable table{.id = device::TableId::kSkipped};
+  device::append_row(table, device::SkippedRow{launches});
+  push_of_no_launch("", device::kSkippedFormat, std::move(table));
+}
+
 // Between the iterations that are analysed the program runs as it was.
 void iteration_ended(std::uint64_t ended) {
   State& s = state();
   // Waiting for the device would spoil a graph that is just captured.
   if (!s.active.load(std::memory_order_relaxed) || s.captures > 0) return;
-  bool takes = false;
+  bool takes = false, times = false;
   {
     const std::lock_guard lock(s.mutex);
     takes = s.policy.wants_iteration(ended);
     if (!takes) ++s.left_out_iterations;
+    times = !takes && s.analysed > 0 && s.timed_iterations < kTimedIterations && s.has_driver &&
+            s.driver.create_event != nullptr && s.driver.record_event != nullptr &&
+            s.driver.between_events != nullptr;
   }
   t_ours = true;
+  if (s.timing) finish_timing();
   switch_patch(takes ? s.asked : nullptr);
+  if (times) {
+    tell_of_launches(true);
+    s.timing = true;
+  }
   t_ours = false;
 }
 
@@ -1173,7 +1289,9 @@ void on_resource(ResourceCallback callback, const void* data) {
 void on_graph(GraphCallback callback, const void* data) {
   if (callback == GraphCallback::kNodeBegin) {
     const auto& node = *static_cast<const GraphNodeData*>(data);
-    if (node.type == kKernelNode) {
+    if (node.type == kKernelNode && state().timing) {
+      // Between the nodes of a graph there is no place for events.
+    } else if (node.type == kKernelNode) {
       const LaunchData& launch = node.launch;
       begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
                                                                : launch.stream_handle);
@@ -1187,6 +1305,14 @@ void on_graph(GraphCallback callback, const void* data) {
   }
 }
 
+void time_call(const CallData& call, Handle stream) {
+  if (call.ends != 0) {
+    end_timed();
+  } else {
+    begin_timed(call.context, stream);
+  }
+}
+
 void on_call(DriverCallback callback, const CallData& call) {
   State& s = state();
   switch (callback) {
@@ -1194,18 +1320,26 @@ void on_call(DriverCallback callback, const CallData& call) {
     case DriverCallback::kLaunchOwn: {
       const auto& launch = *static_cast<const LaunchParameters*>(call.parameters);
       t_arguments = call.ends != 0 ? Arguments{} : Arguments{launch.arguments, launch.extra};
+      time_call(call, callback == DriverCallback::kLaunchOwn ? own_stream_or(launch.stream)
+                                                             : launch.stream);
       break;
     }
     case DriverCallback::kLaunchCooperative:
     case DriverCallback::kLaunchCooperativeOwn: {
       const auto& launch = *static_cast<const LaunchParameters*>(call.parameters);
       t_arguments = call.ends != 0 ? Arguments{} : Arguments{launch.arguments, nullptr};
+      time_call(call, callback == DriverCallback::kLaunchCooperativeOwn
+                          ? own_stream_or(launch.stream)
+                          : launch.stream);
       break;
     }
     case DriverCallback::kLaunchEx:
     case DriverCallback::kLaunchExOwn: {
       const auto& launch = *static_cast<const LaunchExParameters*>(call.parameters);
       t_arguments = call.ends != 0 ? Arguments{} : Arguments{launch.arguments, launch.extra};
+      time_call(call, callback == DriverCallback::kLaunchExOwn
+                          ? own_stream_or(launch.config->stream)
+                          : launch.config->stream);
       break;
     }
     case DriverCallback::kEncodeTiled:
@@ -1255,7 +1389,11 @@ void on_callback(void*, Domain domain, std::uint32_t callback, const void* data)
         // Whatever became of the last one, it is over.
         end_launches();
         const auto& launch = *static_cast<const LaunchData*>(data);
-        begin_launch(launch, launch.stream_handle);
+        if (state().timing) {
+          t_timed.kernel = launch.name == nullptr ? "" : launch.name;
+        } else {
+          begin_launch(launch, launch.stream_handle);
+        }
       } else if (callback == static_cast<std::uint32_t>(LaunchCallback::kEnd)) {
         end_launches();
       }

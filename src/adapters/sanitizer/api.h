@@ -138,8 +138,14 @@ struct LaunchParameters {
   void** arguments;  // none when they are in a buffer that `extra` tells of
   void** extra;      // not of cooperative launches
 };
+struct LaunchConfig {
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t shared_bytes;
+  Handle stream;
+};
 struct LaunchExParameters {
-  const void* config;
+  const LaunchConfig* config;
   Handle function;
   void** arguments;
   void** extra;
@@ -233,6 +239,10 @@ struct Driver {
   std::int32_t (*synchronize)();
   std::int32_t (*create_stream)(Handle* stream, std::uint32_t flags);
   std::int32_t (*exchange_capture_mode)(std::int32_t* mode);
+  // None where there is no such function.
+  std::int32_t (*create_event)(Handle* event, std::uint32_t flags);
+  std::int32_t (*record_event)(Handle event, Handle stream);
+  std::int32_t (*between_events)(float* ms, Handle begin, Handle end);
   // Of drivers since CUDA 12.4, else none: where the n-th argument of a kernel lies among all.
   std::int32_t (*argument_place)(Handle function, std::size_t number, std::size_t* offset,
                                  std::size_t* bytes);

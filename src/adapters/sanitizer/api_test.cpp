@@ -58,6 +58,8 @@ SAME(LaunchData, block[0], Sanitizer_LaunchData, blockDim_x);
 SAME(LaunchData, block[2], Sanitizer_LaunchData, blockDim_z);
 SAME(LaunchData, launch, Sanitizer_LaunchData, hLaunch);
 SAME(LaunchData, device, Sanitizer_LaunchData, device);
+SAME(LaunchConfig, stream, CUlaunchConfig, hStream);
+SAME(LaunchConfig, shared_bytes, CUlaunchConfig, sharedMemBytes);
 SAME(LaunchData, api_stream_handle, Sanitizer_LaunchData, hApiStream);
 SAME(GraphNodeData, graph, Sanitizer_GraphNodeLaunchData, graphExec);
 SAME(GraphNodeData, type, Sanitizer_GraphNodeLaunchData, nodeType);

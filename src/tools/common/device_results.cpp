@@ -73,8 +73,8 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
   }
   if (event.kind != Kind::kDevice) return std::nullopt;
   const std::string_view format = dictionary.text(event.device.format);
-  const bool skipped = format == device::kSkippedFormat;
-  if (format != format_ && !skipped) return std::nullopt;
+  const bool skipped = format == device::kSkippedFormat, times = format == device::kTimesFormat;
+  if (format != format_ && !skipped && !times) return std::nullopt;
   auto result = device::read_result(context.blob(event.device.blob));
   if (!result) {
     ++unreadable_;
@@ -82,6 +82,17 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
   }
   if (skipped) {
     skipped_ += device::skipped_launches(*result);
+    return std::nullopt;
+  }
+  if (times) {
+    Time& time = about_[std::string(dictionary.text(event.name))];
+    for (const device::ResultTable& table : result->tables) {
+      if (table.id != device::TableId::kTimes) continue;
+      for (const auto& row : device::rows_of<device::TimesRow>(table)) {
+        time.launches += row.launches;
+        time.ns = add_saturated(time.ns, std::get<std::int64_t>(count_cell(row.ns)));
+      }
+    }
     return std::nullopt;
   }
   LaunchResult launch{.kernel = std::string(dictionary.text(event.name)),
@@ -96,6 +107,7 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
   last->second = launch.launch;
   if (launch.first) {
     ++launches_;
+    ++of_kernel_[launch.kernel];
     take_times(event, launch.kernel);
   }
   dropped_ += launch.result.dropped;
@@ -113,24 +125,55 @@ void DeviceResults::take_times(const Event& event, const std::string& kernel) {
   ++time.launches;
 }
 
+std::optional<DeviceResults::Time> DeviceResults::time_of(const std::string& kernel) const {
+  if (const auto known = times_.find(kernel); known != times_.end()) return known->second;
+  const auto about = about_.find(kernel);
+  const auto launches = of_kernel_.find(kernel);
+  if (joined_ + not_joined_ > 0 || about == about_.end() || about->second.launches == 0 ||
+      launches == of_kernel_.end()) {
+    return std::nullopt;
+  }
+  const auto each =
+      static_cast<double>(about->second.ns) / static_cast<double>(about->second.launches);
+  const double ns = std::min(each * static_cast<double>(launches->second), 9e18);
+  return Time{static_cast<std::int64_t>(ns), launches->second};
+}
+
 Cell DeviceResults::time_cell(const std::string& kernel) const {
-  const auto known = times_.find(kernel);
-  return known == times_.end() ? Cell() : Cell(known->second.ns);
+  const auto time = time_of(kernel);
+  return time ? Cell(time->ns) : Cell();
 }
 
 Cell DeviceResults::rate_cell(const std::string& kernel, std::uint64_t launches,
                               std::uint64_t sectors) const {
   constexpr double kSecond = 1e9, kMost = 9e18;
-  const auto known = times_.find(kernel);
-  if (known == times_.end() || known->second.launches != launches || known->second.ns == 0) {
-    return {};
-  }
-  const double rate = moved_bytes(sectors) * kSecond / static_cast<double>(known->second.ns);
+  const auto time = time_of(kernel);
+  if (!time || time->launches != launches || time->ns == 0) return {};
+  const double rate = moved_bytes(sectors) * kSecond / static_cast<double>(time->ns);
   return static_cast<std::int64_t>(std::min(rate, kMost));
 }
 
 void DeviceResults::add_times(Report& report) const {
   if (launches_ == 0) return;
+  if (joined_ + not_joined_ == 0 && !about_.empty()) {
+    std::uint64_t timed = 0, known = 0;
+    for (const auto& [kernel, time] : about_) {
+      timed += time.launches;
+      const auto launches = of_kernel_.find(kernel);
+      known += launches == of_kernel_.end() ? 0 : launches->second;
+    }
+    report.parts.emplace_back(
+        Finding{.id = "times-approximate",
+                .level = Finding::Level::kInfo,
+                .text = "times are approximate: those of other launches of the same kernels, in "
+                        "iterations without patches, between events around each",
+                .share = static_cast<double>(known) / static_cast<double>(launches_),
+                .of = "analysed launches, of whose kernel there is a time",
+                .evidence = {{"timed", count_cell(timed), Unit::kCount}},
+                .advice = "for times of the launches themselves, let pastaprof run the program "
+                          "twice (--passes 2)"});
+    return;
+  }
   if (joined_ + not_joined_ == 0) {
     report.parts.emplace_back(
         Finding{.id = "no-times",

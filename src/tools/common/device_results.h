@@ -51,7 +51,7 @@ class DeviceResults {
   // None when no result has said it.
   [[nodiscard]] const device::ObjectRow* object(ProcessId process, std::uint64_t number) const;
   // How long the analysed launches of a kernel took, in the run without patches: of those that were
-  // found there. Unknown when none was.
+  // found there; where there was no such run, about how long so many take. Unknown when none was.
   [[nodiscard]] Cell time_cell(const std::string& kernel) const;
   // Bytes of so many sectors, of all its analysed launches, in a second of that time. Unknown
   // unless all were found.
@@ -93,9 +93,14 @@ class DeviceResults {
     std::int64_t ns = 0;
     std::uint64_t launches = 0;
   };
-  std::map<std::string, Time> times_;          // of launches whose time is known, by kernel
-  std::int64_t kernels_ns_ = 0;                // of all kernels of the trace
-  std::uint64_t joined_ = 0, not_joined_ = 0;  // launches
+  // By kernel.
+  [[nodiscard]] std::optional<Time> time_of(const std::string& kernel) const;
+
+  std::map<std::string, Time> times_;               // of launches whose time is known
+  std::map<std::string, Time> about_;               // of other launches of this run, see TimesRow
+  std::map<std::string, std::uint64_t> of_kernel_;  // analysed launches
+  std::int64_t kernels_ns_ = 0;                     // of all kernels of the trace
+  std::uint64_t joined_ = 0, not_joined_ = 0;       // launches
 };
 
 // A place of a kernel that accesses memory, told apart by all of these.
