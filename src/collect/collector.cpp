@@ -150,7 +150,9 @@ pasta_device_collector_v1() {
       pasta::collect::iterations,
       pasta::collect::before_end,
       pasta::collect::on_iteration,
-      pasta::collect::switch_capture};
+      pasta::collect::switch_capture,
+      [] { return pasta::trace::is_wanted(); },
+      [](void (*function)() noexcept) { pasta::trace::on_collection_change(function); }};
   if (!pasta::collect::join()) return nullptr;
   pasta::trace::count_iterations();
   return &kCollector;

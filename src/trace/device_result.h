@@ -41,6 +41,10 @@ struct DeviceCollector {
   void (*on_iteration)(void (*function)(std::uint64_t ended));
   // As trace::switch_capture().
   void (*switch_capture)(bool on);
+  // As is_collecting(), but for pauses of the whole run, of which nobody is told.
+  bool (*is_wanted)();
+  // `function` is called when that may have changed.
+  void (*on_change)(void (*function)() noexcept);
 };
 
 // The collector's function of this name.

@@ -1587,6 +1587,10 @@ SpoolPush SpoolPush::opening(std::string_view name) noexcept {
 
 bool is_collecting() noexcept { return in_run() && may_collect() && is_captured(); }
 
+bool is_wanted() noexcept {
+  return in_run() && g_collecting.load(std::memory_order_relaxed) && is_captured();
+}
+
 bool wants_torch() noexcept { return in_run() && g_run.page->torch != 0; }
 void share_paths() noexcept { g_sharing.store(true, std::memory_order_relaxed); }
 PythonMode python_mode() noexcept { return in_run() ? g_run.page->python : PythonMode::kOff; }

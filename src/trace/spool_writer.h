@@ -80,6 +80,8 @@ void stop_collection() noexcept;
 bool is_stopped() noexcept;
 // In a run, and not stopped.
 bool is_collecting() noexcept;
+// The same, whether the whole run is paused or not: what on_collection_change() tells of.
+bool is_wanted() noexcept;
 // `changed` is called when this process may have begun or ceased to be; not when the whole run is
 // paused, which the process finds out by asking. It may be called within a push. At most four.
 void on_collection_change(void (*changed)() noexcept) noexcept;

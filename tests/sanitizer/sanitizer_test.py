@@ -168,6 +168,7 @@ class Sanitizer(unittest.TestCase):
 
     def test_only_inside_of_a_range(self):
         self.assertEqual(self.launches(self.run_watched("range", options=("--capture-range", "inside"))), {STRIDE: 1})
+        self.assertEqual(self.problems, {}, "of others nobody was told")
 
     def test_only_between_start_and_stop_of_the_profiler(self):
         report = self.run_watched("profiler", options=("--capture-range", "cudaProfilerApi"))

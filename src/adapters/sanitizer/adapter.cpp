@@ -200,6 +200,7 @@ struct State {
   bool global_only = false;
   const PatchKind* asked = nullptr;
   const PatchKind* patch = nullptr;  // in the code of modules; none: they are as they were
+  bool wants_iteration = true;       // this one
   std::uint64_t left_out_iterations = 0;
   std::atomic<bool> timing{false};         // launches, of this iteration
   std::atomic<std::uint32_t> captures{0};  // of graphs, that have begun and not ended
@@ -1136,7 +1137,7 @@ void iteration_ended(std::uint64_t ended) {
   bool takes = false, times = false;
   {
     const std::lock_guard lock(s.mutex);
-    takes = s.policy.wants_iteration(ended);
+    takes = s.wants_iteration = s.policy.wants_iteration(ended);
     if (!takes) ++s.left_out_iterations;
     times = !takes && s.analysed > 0 && s.timed_iterations < kTimedIterations && s.has_driver &&
             s.driver.create_event != nullptr && s.driver.record_event != nullptr &&
@@ -1144,12 +1145,26 @@ void iteration_ended(std::uint64_t ended) {
   }
   t_ours = true;
   if (s.timing) finish_timing();
-  switch_patch(takes ? s.asked : nullptr);
+  switch_patch(takes && s.collector->is_wanted() ? s.asked : nullptr);
   if (times) {
     tell_of_launches(true);
     s.timing = true;
   }
   t_ours = false;
+}
+
+// Outside of what is collected the program runs as it was, too.
+void collection_changed() noexcept {
+  State& s = state();
+  if (!s.active.load(std::memory_order_relaxed) || s.captures > 0 || s.timing) return;
+  bool takes = false;
+  {
+    const std::lock_guard lock(s.mutex);
+    takes = s.wants_iteration;
+  }
+  const bool before = std::exchange(t_ours, true);
+  switch_patch(takes && s.collector->is_wanted() ? s.asked : nullptr);
+  t_ours = before;
 }
 
 // Waits until all that has been launched is taken.
@@ -1444,12 +1459,12 @@ Status start() {
                      "the others",
                      name, names));
   }
-  s.asked = s.patch = find_patch(name);
-  if (s.patch == nullptr) {
+  s.asked = find_patch(name);
+  if (s.asked == nullptr) {
     return fail(ErrorCode::kUsage, fmt::format("there is no patch \"{}\"", name));
   }
   s.global_only = variable("PASTA_PATCH_REACH", "all") == "global";
-  if (s.global_only && s.patch->reach == Reach::kEverywhere) {
+  if (s.global_only && s.asked->reach == Reach::kEverywhere) {
     note(Reason::kNotRecorded, 1,
          "shared and local memory are not looked into, as PASTA_PATCH_REACH=global says");
   }
@@ -1489,7 +1504,11 @@ Status start() {
                                static_cast<std::uint32_t>(callback)),
          "callbacks of the driver");
   }
-  tell_of_launches(true);
+  if (s.collector->is_wanted()) {
+    s.patch = s.asked;
+    tell_of_launches(true);
+  }
+  s.collector->on_change(collection_changed);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads
