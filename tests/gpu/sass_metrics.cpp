@@ -89,7 +89,9 @@ bool begin() {
   if (!good(cuptiSassMetricsSetConfig(&set), "the choice of metrics")) return false;
   CUpti_SassMetricsEnable_Params enable{};
   enable.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE;
-  enable.enableLazyPatching = 1;
+  // By each kernel's first launch, of which then nothing is told but of the first kernel's
+  // (CUDA 13.0).
+  enable.enableLazyPatching = std::getenv("SASS_METRICS_LAZY") != nullptr ? 1 : 0;
   return good(cuptiSassMetricsEnable(&enable), "counting");
 }
 
@@ -112,6 +114,7 @@ bool write() {
     flush.pMetricsData = data.data();
     if (!good(cuptiSassMetricsFlushData(&flush), "what was counted")) return false;
   }
+  std::fprintf(stderr, "sass_metrics: %zu records of %zu values\n", data.size(), instances);
   std::map<std::string, std::map<std::string, std::uint64_t>> functions;
   for (const auto& at : data) {
     auto& of_function = functions[at.functionName == nullptr ? "" : at.functionName];
