@@ -384,14 +384,11 @@ void fault() {
   std::printf("%s\n", cudaGetErrorString(error));
   std::exit(error == cudaSuccess ? 0 : 7);
 }
-void begin_to_spin() {
+void spins() {
   known_first();
   spin<<<1, 1>>>(buffer<int>(4));
   std::puts("spins");
   std::fflush(stdout);
-}
-void spins() {
-  begin_to_spin();
   CHECK(cudaDeviceSynchronize());
 }
 // Takes the memory of the device but for so many MiB.
@@ -435,7 +432,6 @@ int main(int argc, char** argv) {
   if (part == "devices") devices();
   if (part == "fault") fault();
   if (part == "spins") spins();
-  if (part == "leaves") begin_to_spin();
   if (part.rfind("full", 0) == 0) full(std::stoul(part.substr(4)));
   if (around != nullptr && around(0) != 0) return 6;
   CHECK(cudaGetLastError());

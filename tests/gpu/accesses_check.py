@@ -254,9 +254,12 @@ class Check:
     def objects_and_shared(self, part, document, objects, shared):
         got = {}
         for row in self.rows(document, "objects"):
-            for what in ("reads", "writes", "atomics"):
-                if row[what]:
-                    got[row["kernel"], what, row["size"]] = (row[what], row["asked"], row["moved"], row["touched"])
+            whats = [what for what in ("reads", "writes", "atomics") if row[what]]
+            for what in whats:
+                # What is asked for and moved is of all that a kernel does to an object.
+                rest = [objects.get((row["kernel"], other, row["size"]), (0, 0, 0)) for other in whats if other != what]
+                asked, moved = (row[name] - sum(values[i] for values in rest) for i, name in ((1, "asked"), (2, "moved")))
+                got[row["kernel"], what, row["size"]] = (row[what], asked, moved, row["touched"])
         good = 0
         for key, values in objects.items():
             good += self.check(f"{part}: {key}", got.pop(key, None), values)
@@ -276,7 +279,6 @@ class Check:
     def badly(self):
         """Programs that do not end well end as they do without us, and what was lost of them is said."""
         self.lose("fault", "the device has failed")
-        self.lose("leaves", "were not complete when the program ended")
         self.lose("spins", None, interrupt=True)  # nobody is left who could say so
 
     def full(self):

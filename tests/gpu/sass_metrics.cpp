@@ -89,9 +89,8 @@ bool begin() {
   if (!good(cuptiSassMetricsSetConfig(&set), "the choice of metrics")) return false;
   CUpti_SassMetricsEnable_Params enable{};
   enable.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE;
-  // By each kernel's first launch, of which then nothing is told but of the first kernel's
-  // (CUDA 13.0).
-  enable.enableLazyPatching = std::getenv("SASS_METRICS_LAZY") != nullptr ? 1 : 0;
+  // Without it CUPTI 13.0 counts nothing; with it, of the kernels of a process only the first.
+  enable.enableLazyPatching = 1;
   return good(cuptiSassMetricsEnable(&enable), "counting");
 }
 
