@@ -32,6 +32,7 @@ constexpr std::ptrdiff_t kWord = sizeof(void*);
 template <class Value = const char*>
 Value at(const void* object, std::ptrdiff_t distance) {
   Value value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is the pointer that lies there
   std::memcpy(&value, static_cast<const char*>(object) + distance, sizeof value);
   return value;
 }
