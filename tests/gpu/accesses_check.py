@@ -192,6 +192,7 @@ class Check:
         self.pastaprof = str(pathlib.Path(arguments.pastaprof).resolve())
         self.programs = pathlib.Path(arguments.programs).resolve()
         self.output = pathlib.Path(arguments.output).resolve()
+        self.output.mkdir(parents=True, exist_ok=True)
         self.rounds, self.steps, self.seconds_of_model = arguments.rounds, arguments.steps, arguments.seconds
         self.patches = arguments.patches
         self.failures = 0
