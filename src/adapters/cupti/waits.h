@@ -28,11 +28,12 @@ constexpr WaitCall wait_call(std::string_view name) {
                   {"DeviceSynchronize", SyncTarget::kContext},
                   {"ThreadSynchronize", SyncTarget::kContext},
                   {"CtxSynchronize", SyncTarget::kContext}};
-  const std::size_t prefix = name.substr(0, 4) == "cuda" ? 4 : 2;
+  if (!name.starts_with("cu")) return {};
+  // What may throw or assert, as substr(), would bring libstdc++ with it.
+  const std::size_t prefix = name.starts_with("cuda") ? 4 : 2;
+  const std::string_view call(name.data() + prefix, name.size() - prefix);
   for (const auto& row : kTargets) {
-    if (name.substr(0, 2) == "cu" && name.substr(prefix, row.what.size()) == row.what) {
-      return {row.target, name.find("_ptsz") != name.npos};
-    }
+    if (call.starts_with(row.what)) return {row.target, name.find("_ptsz") != name.npos};
   }
   return {};
 }
