@@ -172,15 +172,23 @@ Status SpoolFolder::read_run() {
   return {};
 }
 
-void SpoolFolder::unless_being_made(const std::string& path) {
+template <class Page>
+std::unique_ptr<Page> SpoolFolder::read_once_made(const std::string& path,
+                                                  std::uint64_t page_magic) {
+  auto page = read_page<Page>(path, page_magic);
+  if (page != nullptr) return page;
   std::uint64_t magic = 0;
-  if (!read_at(path, 0, &magic, sizeof magic) || magic != 0) unreadable_.push_back(path);
+  if (read_at(path, 0, &magic, sizeof magic) && magic == 0) return nullptr;
+  // It may have been made between the two looks.
+  page = read_page<Page>(path, page_magic);
+  if (page == nullptr) unreadable_.push_back(path);
+  return page;
 }
 
 void SpoolFolder::add_process(const std::string& name, std::uint32_t number) {
   const std::string path = path_ + '/' + name;
-  const auto page = read_page<ProcessPage>(path, kProcessMagic);
-  if (page == nullptr) return unless_being_made(path);
+  const auto page = read_once_made<ProcessPage>(path, kProcessMagic);
+  if (page == nullptr) return;
   SpoolProcess& process = processes_[number];
   process.number = number;
   process.process = page->process;
@@ -234,17 +242,14 @@ void SpoolFolder::refresh_process(SpoolProcess& process) {
 
 bool SpoolFolder::refresh_holds(const std::string& name) {
   const std::string path = path_ + '/' + name;
-  auto page = read_page<LanePage>(path, kLaneMagic);
+  const auto known = lanes_.find(name);
+  auto page = known != lanes_.end() ? read_page<LanePage>(path, kLaneMagic)
+                                    : read_once_made<LanePage>(path, kLaneMagic);
   const bool retired = page != nullptr && page->retired.load() != 0;
   // What it shows was so before it retired, but may not have been when it was copied.
   if (retired) page = read_page<LanePage>(path, kLaneMagic);
-  const auto known = lanes_.find(name);
   if (page == nullptr) {
-    if (known == lanes_.end()) {
-      unless_being_made(path);
-    } else {
-      unreadable_.push_back(path);
-    }
+    if (known != lanes_.end() || retired) unreadable_.push_back(path);
     return false;
   }
   SpoolLane& lane = known != lanes_.end() ? known->second : lanes_[name];

@@ -136,7 +136,9 @@ class SpoolFolder {
   // Whether the file is a lane. First for all lanes, and then the other for each.
   bool refresh_holds(const std::string& name);
   void refresh_counts(SpoolLane& lane) const;
-  void unless_being_made(const std::string& path);
+  // None of a file that is just being made; none and unreadable when it is no such page.
+  template <class Page>
+  std::unique_ptr<Page> read_once_made(const std::string& path, std::uint64_t page_magic);
 
   std::string path_;
   SpoolRun run_;
