@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -135,8 +136,9 @@ __attribute__((visibility("default"))) void pasta_push_device_result_v1(
   event.scope = push.scope();
   event.device.format = push.string({result->format, result->format_bytes});
   event.device.launch = result->launch;
-  event.start_ns = result->start_ns;
   event.end_ns = SpoolPush::now();
+  // Ours may be a little behind the clock that the start was read from.
+  event.start_ns = std::min(result->start_ns, event.end_ns);
   push.add(event, {static_cast<const char*>(result->blob), result->blob_bytes});
 }
 
