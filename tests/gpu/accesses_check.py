@@ -187,6 +187,14 @@ assert bool((twice(torch.ones(100_000, device="cuda")) == 2).all())
 """
 
 
+def rows(document, table):
+    for part in document["reports"][0]["parts"]:
+        if part.get("id") == table:
+            names = [column["name"] for column in part["columns"]]
+            return [dict(zip(names, row)) for row in part["rows"]]
+    return []
+
+
 class Check:
     def __init__(self, arguments):
         self.pastaprof = str(pathlib.Path(arguments.pastaprof).resolve())
@@ -232,14 +240,6 @@ class Check:
                 print("   said:", problem["count"], problem["first"][:160], flush=True)
         return result, document
 
-    @staticmethod
-    def rows(document, table):
-        for part in document["reports"][0]["parts"]:
-            if part.get("id") == table:
-                names = [column["name"] for column in part["columns"]]
-                return [dict(zip(names, row)) for row in part["rows"]]
-        return []
-
     def kernels(self, part):
         launches = f"iterations:1/{STEPS_APART}" if part == "steps" else "all"
         _, document = self.watched(part, [str(self.programs / "accesses"), part], 40, launches=launches)
@@ -254,7 +254,7 @@ class Check:
 
     def objects_and_shared(self, part, document, objects, shared):
         got = {}
-        for row in self.rows(document, "objects"):
+        for row in rows(document, "objects"):
             whats = [what for what in ("reads", "writes", "atomics") if row[what]]
             for what in whats:
                 # What is asked for and moved is of all that a kernel does to an object.
@@ -267,7 +267,7 @@ class Check:
         for key, values in got.items():
             self.check(f"{part}: {key}", values, None)
         got = {row["kernel"]: tuple(row[name] for name in ("reads", "writes", "atomics", "passes", "conflict_free"))
-               for row in self.rows(document, "shared")}
+               for row in rows(document, "shared")}
         for key, values in shared.items():
             good += self.check(f"{part}: shared memory of {key}", got.pop(key, None), values)
         print(f"{part}: {good} of {len(objects) + len(shared)} held; {self.seconds:.1f} s; other shared: {got}", flush=True)
@@ -294,7 +294,7 @@ class Check:
         said = [problem["first"] for problem in document["trace"]["quality"]["problems"]] if document else []
         self.check(f"{part}: what was lost is said", lost is None or any(lost in text for text in said), True)
         got = {(row["kernel"], what, row["size"]): (row["reads"] + row["writes"], row["asked"], row["moved"], row["touched"])
-               for row in (self.rows(document, "objects") if document else []) for what in ("reads", "writes") if row[what]}
+               for row in (rows(document, "objects") if document else []) for what in ("reads", "writes") if row[what]}
         if not part.startswith("full"):
             self.check(f"{part}: what was complete", {key: got.get(key) for key in known}, known)
         print(f"{part}: {ends[0][:2]} bare in {ends[0][3]:.1f} s, watched in {ends[1][3]:.1f} s, {len(got)} objects; said: {said}", flush=True)
@@ -331,10 +331,10 @@ class Check:
             _, document = self.watched(name, [sys.executable, str(self.output / f"{name}_program.py")], 60)
             if document is None:
                 continue
-            rows = [row for row in self.rows(document, "objects") if kernel in row["kernel"]]
-            got = {what: sum(row[what] for row in rows) for what in ("asked", "touched", "atomics")}
+            found = [row for row in rows(document, "objects") if kernel in row["kernel"]]
+            got = {what: sum(row[what] for row in found) for what in ("asked", "touched", "atomics")}
             good = self.check(f"{name}: bytes", got, {"asked": 800_000, "touched": 800_000, "atomics": 0})
-            good = self.check(f"{name}: read and written", [sum(row[what] > 0 for row in rows) > 0 for what in ("reads", "writes")], [True, True]) and good
+            good = self.check(f"{name}: read and written", [sum(row[what] > 0 for row in found) > 0 for what in ("reads", "writes")], [True, True]) and good
             print(f"{name}: {'held' if good else 'not held'}; {self.seconds:.1f} s", flush=True)
 
     def others(self):
@@ -355,7 +355,7 @@ class Check:
         for (_, what, size), (lanes, _, moved, _) in OBJECTS[part].items():
             wanted[size][("reads", "writes", "atomics").index(what)] += lanes
             wanted[size][3] += moved
-        for row in self.rows(document, "objects"):
+        for row in rows(document, "objects"):
             size = None if row["object"] == "unknown" else row["size"]
             for i, name in enumerate(("reads", "writes", "atomics", "moved")):
                 got[size][i] += row[name]
@@ -367,7 +367,7 @@ class Check:
         for (kernel, _, _), (_, asked, moved, _) in OBJECTS[part].items():
             wanted[kernel][1] += asked
             wanted[kernel][2] += moved
-        got = {row["kernel"]: [row["working_set"], row["asked"], row["moved"]] for row in self.rows(document, "kernels")}
+        got = {row["kernel"]: [row["working_set"], row["asked"], row["moved"]] for row in rows(document, "kernels")}
         kernels = wanted.keys() | got.keys()
         return sum(self.check(f"{part}: reuse of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
 
@@ -378,7 +378,7 @@ class Check:
         for kernel, values in SHARED[part].items():
             lanes[kernel] += sum(values[:3])
         wanted = {kernel: (warps, round(lanes[kernel] / warps, 6)) for kernel, warps in WARPS[part].items()}
-        got = {row["kernel"]: (row["warps"], round(row["lanes"], 6)) for row in self.rows(document, "kernels")}
+        got = {row["kernel"]: (row["warps"], round(row["lanes"], 6)) for row in rows(document, "kernels")}
         kernels = wanted.keys() | got.keys()
         return sum(self.check(f"{part}: divergence of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
 
@@ -424,10 +424,10 @@ class Check:
         _, document = self.watched("uncovered", [sys.executable, "-c", program], 60)
         if document is None:
             return
-        rows = [row for row in self.rows(document, "objects") if "nvjet" in row["kernel"] or "gemm" in row["kernel"]]
+        found = [row for row in rows(document, "objects") if "nvjet" in row["kernel"] or "gemm" in row["kernel"]]
         said = [part["text"] for part in document["reports"][0]["parts"] if part.get("id") == "uncovered"]
-        self.check("uncovered: said of the kernel", bool(rows) and all(any(row["kernel"] in text for text in said) for row in rows), True)
-        print("uncovered:", [(row["kernel"], row["object"], row["reads"], row["writes"]) for row in rows], said, flush=True)
+        self.check("uncovered: said of the kernel", bool(found) and all(any(row["kernel"] in text for text in said) for row in found), True)
+        print("uncovered:", [(row["kernel"], row["object"], row["reads"], row["writes"]) for row in found], said, flush=True)
         self.figures["uncovered"] = said
 
 

@@ -13,6 +13,8 @@ import pathlib
 import subprocess
 import sys
 
+from accesses_check import rows
+
 PARTS = ("simple", "edges", "hopper")
 # What is compared -> the counter.
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
@@ -35,14 +37,6 @@ EXPLAINED = {
     **{("anywhere", f"{access} {what}"): "by generic addresses, which these counters do not tell apart by memory"
        for access in ("load", "store") for what in ("requests", "sectors")},
 }
-
-
-def rows(document, table):
-    for part in document["reports"][0]["parts"]:
-        if part.get("id") == table:
-            names = [column["name"] for column in part["columns"]]
-            return [dict(zip(names, row)) for row in part["rows"]]
-    return []
 
 
 class Check:

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "pasta/pasta.h"
+#include "timed_spin.cuh"
 
 // Of cuda_profiler_api.h, which the packages of the toolkit leave out.
 extern "C" cudaError_t CUDARTAPI cudaProfilerStart();
@@ -57,16 +58,6 @@ __global__ void spin(long long cycles) {
   const long long begin = clock64();
   while (clock64() - begin < cycles) {
   }
-}
-// First and last reading of the GPU's own clock by each block.
-__global__ void timed_spin(unsigned long long ns, unsigned long long* readings) {
-  unsigned long long begin, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < ns);
-  readings[2 * blockIdx.x] = begin;
-  readings[2 * blockIdx.x + 1] = now;
 }
 // Reads the host's clock where the host writes it, and tells the GPU's own, `count` times; into
 // `ahead` goes by how much the host's is ahead at least: what has arrived had been written before.

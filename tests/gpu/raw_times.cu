@@ -12,20 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "timed_spin.cuh"
+
 namespace {
 
 constexpr int kBlocks = 132;
 constexpr std::size_t kBytes = 1 << 20;
-
-__global__ void timed_spin(unsigned long long ns, unsigned long long* readings) {
-  unsigned long long begin, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < ns);
-  readings[2 * blockIdx.x] = begin;
-  readings[2 * blockIdx.x + 1] = now;
-}
 
 std::vector<std::pair<long long, long long>> kernels;
 

@@ -184,6 +184,21 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.watch(sys.executable, "p.py").stdout, "1225\n1225\n")
         self.assertEqual(sum(self.marks().values()), 100 + 1 + 2 + 1 + 1 + 1)
 
+    def test_a_result_of_the_device_does_not_end_before_it_begins(self):
+        # Its start is read from another clock than its end, which may be behind.
+        (self.folder / "p.py").write_text(
+            "import ctypes, time\n"
+            "class Result(ctypes.Structure):\n"
+            "  _fields_ = [('size', ctypes.c_size_t), ('kernel', ctypes.c_char_p), ('kernel_bytes', ctypes.c_size_t),\n"
+            "              ('format', ctypes.c_char_p), ('format_bytes', ctypes.c_size_t), ('blob', ctypes.c_char_p),\n"
+            "              ('blob_bytes', ctypes.c_size_t), ('launch', ctypes.c_uint64), ('start_ns', ctypes.c_int64),\n"
+            "              ('even_stopped', ctypes.c_bool)]\n"
+            "result = Result(ctypes.sizeof(Result), b'gemm', 4, b'times/1', 7, b'', 0, 1, time.monotonic_ns() + 10**9)\n"
+            "ctypes.CDLL(None).pasta_push_device_result_v1(ctypes.byref(result))\n")
+        self.watch(sys.executable, "p.py")
+        device, = (line.split() for line in self.dump().splitlines() if line.startswith("device "))
+        self.assertEqual(device[1], device[2], device)
+
     def test_the_program_finds_what_it_would_find_alone(self):
         script = ("grep -E '^(Umask|Groups|Sig(Q|Blk|Ign|Cgt)|Shd|NoNewPrivs|Seccomp)' /proc/self/status | grep -v SigQ; "
                   "ulimit -a; ls /proc/self/fd; readlink /proc/self/fd/0; ps -o pgid=,sid=,tty= -p $$; pwd; env | sort")

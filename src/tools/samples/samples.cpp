@@ -169,24 +169,31 @@ class SamplesTool : public Tool {
                                       .advice = {}});
   }
 
+  // Of what both tables tell, after what each row is of.
+  static void add_columns(Table& table) {
+    table.columns.insert(table.columns.end(), {{"samples", Unit::kCount},
+                                               {"share", Unit::kShare},
+                                               {"issued", Unit::kShare},
+                                               {"stalled", Unit::kShare},
+                                               {"stall"}});
+  }
+  static void add_row(Table& table, std::vector<Cell> row, const Counts& counts,
+                      std::uint64_t all) {
+    row.insert(row.end(),
+               {count_cell(counts.samples), ratio_cell(counts.samples, all),
+                counts.share(counts.issued), counts.share(counts.stalled), counts.stall()});
+    table.rows.push_back(std::move(row));
+  }
+
   static Table kernel_table(const std::map<std::string, Kernel>& kernels, std::uint64_t all) {
     Table table{.id = "kernels",
                 .title = "Kernels",
-                .columns = {{"kernel"},
-                            {"launches", Unit::kCount},
-                            {"samples", Unit::kCount},
-                            {"share", Unit::kShare},
-                            {"issued", Unit::kShare},
-                            {"stalled", Unit::kShare},
-                            {"stall"}},
+                .columns = {{"kernel"}, {"launches", Unit::kCount}},
                 .rows = {}};
+    add_columns(table);
     for (const auto* line :
          by_samples(kernels, [](const auto* one) { return one->second.counts.samples; })) {
-      const Counts& counts = line->second.counts;
-      table.rows.push_back({line->first, count_cell(line->second.launches),
-                            count_cell(counts.samples), ratio_cell(counts.samples, all),
-                            counts.share(counts.issued), counts.share(counts.stalled),
-                            counts.stall()});
+      add_row(table, {line->first, count_cell(line->second.launches)}, line->second.counts, all);
     }
     return table;
   }
@@ -195,20 +202,13 @@ class SamplesTool : public Tool {
                            std::uint64_t all) {
     Table table{.id = "places",
                 .title = "Places in the code of kernels",
-                .columns = {{"kernel"},
-                            {"place"},
-                            {"samples", Unit::kCount},
-                            {"share", Unit::kShare},
-                            {"issued", Unit::kShare},
-                            {"stalled", Unit::kShare},
-                            {"stall"}},
+                .columns = {{"kernel"}, {"place"}},
                 .rows = {}};
+    add_columns(table);
     for (const auto* line :
          by_samples(places, [](const auto* one) { return one->second.samples; })) {
       const auto& [where, counts] = *line;
-      table.rows.push_back({where.first, where.second, count_cell(counts.samples),
-                            ratio_cell(counts.samples, all), counts.share(counts.issued),
-                            counts.share(counts.stalled), counts.stall()});
+      add_row(table, {where.first, where.second}, counts, all);
     }
     return table;
   }
