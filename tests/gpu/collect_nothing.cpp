@@ -4,7 +4,8 @@
 // runtime's calls only those that PASTA records, v: the same, each asked for by itself, w:
 // launches, copies and fills alone, D: of the driver's calls only launches; l: launches of kernels
 // by callbacks before and after each. PINNED=1 has times of device work written to the host's
-// memory, PER_THREAD=0 has all threads write into one buffer.
+// memory, PER_THREAD=0 has all threads write into one buffer; DEVICE_BUFFER is how large the buffers
+// on the device are, in bytes, of which PRE_ALLOCATED are made at once.
 //
 // Its function collect_nothing() turns all that off and on, collect() asks for other kinds, and
 // collect_buffers() for other buffers. Loaded by a program that has run without it, it begins with
@@ -242,16 +243,18 @@ extern "C" void collect_flush() { cuptiActivityFlushAll(1); }
 
 extern "C" int collect_begin() {
   all_kept.reserve(16);
-  const auto set = [](const char* variable, CUpti_ActivityAttribute attribute) {
+  const auto set = [](const char* variable, CUpti_ActivityAttribute attribute, auto value) {
     if (std::getenv(variable) == nullptr) return;
-    auto value = static_cast<std::uint8_t>(std::atoi(std::getenv(variable)));
+    value = static_cast<decltype(value)>(std::atoll(std::getenv(variable)));
     std::size_t size = sizeof value;
     if (cuptiActivitySetAttribute(attribute, &size, &value) != CUPTI_SUCCESS) {
       std::fprintf(stderr, "CUPTI refuses %s\n", variable);
     }
   };
-  set("PINNED", CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
-  set("PER_THREAD", CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+  set("PINNED", CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, std::uint8_t{});
+  set("PER_THREAD", CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, std::uint8_t{});
+  set("DEVICE_BUFFER", CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, std::size_t{});
+  set("PRE_ALLOCATED", CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, std::size_t{});
   const int result = cuptiActivityRegisterCallbacks(request, complete);
   if (const char* asked = std::getenv("BUFFERS"); asked != nullptr) {
     std::size_t bytes = 0;

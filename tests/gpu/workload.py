@@ -5,7 +5,9 @@ Prints one JSON object a model: the times of its steps in ms, and under a profil
 kernels it saw in these steps and how long they took. With --serve it makes all models, says that it is
 ready, and for each line of its input that names one does STEPS steps of it with what watches it off, and
 as many with it on, and that TURNS times: what is compared has the same memory, cores and minutes. With
---memory SECONDS it does steps of a model for so long, and tells its resident memory, every half second."""
+--states it does so many steps of each model with the collector that does nothing asked for each of these
+kinds ("-": for none), again and again for SECONDS a model, in one process. With --memory SECONDS it does
+steps of a model for so long, and tells its resident memory, every half second."""
 import argparse
 import contextlib
 import ctypes
@@ -25,8 +27,15 @@ PROTON = {"proton": "shadow", "proton-python": "python"}  # what its contexts ar
 AGAIN = 2  # steps before those that are timed, when another process had the GPU in between
 
 
+def wait_ms():
+    """How long it waits for the GPU, at the end of a step."""
+    begin = time.perf_counter()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) * 1e3
+
+
 def make(name):
-    """The function that does one step of it."""
+    """The function that does one step of it, and tells how long it waited."""
     model, phase = name.split("-")
     torch.manual_seed(0)
     if model == "resnet50":
@@ -47,7 +56,7 @@ def make(name):
         def step():
             with torch.no_grad():
                 forward()
-            torch.cuda.synchronize()
+            return wait_ms()
         return step
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4)
 
@@ -55,7 +64,7 @@ def make(name):
         optimizer.zero_grad(set_to_none=True)
         loss().backward()
         optimizer.step()
-        torch.cuda.synchronize()
+        return wait_ms()
     return step
 
 
@@ -124,12 +133,12 @@ def processor_ms():
 
 
 def timed(step, steps):
-    times = []
+    times, waits = [], []
     before = processor_ms()
     begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     for _ in range(steps):
         begin = time.perf_counter()
-        step()
+        waits.append(step())
         times.append((time.perf_counter() - begin) * 1e3)
     end_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     threads = {}
@@ -137,7 +146,7 @@ def timed(step, steps):
         spent = (used - before.get((task, name), 0)) / steps
         if spent > 0:
             threads[name] = threads.get(name, 0) + spent
-    return {"begin_ns": begin_ns, "end_ns": end_ns, "ms": times, "processor_ms": threads}
+    return {"begin_ns": begin_ns, "end_ns": end_ns, "ms": times, "wait_ms": waits, "processor_ms": threads}
 
 
 @contextlib.contextmanager
@@ -245,6 +254,41 @@ def serve(arguments):
         print(json.dumps({"model": line.strip(), **parts}), flush=True)
 
 
+def ask_for(floor, state):
+    """KINDS[:BYTES,KEPT,MS], as collect_nothing.cpp has them."""
+    kinds, _, buffers = state.partition(":")
+    floor.collect_buffers(*map(int, (buffers or f"{4 << 20},0,0").split(",")))
+    floor.collect(kinds.replace("-", "").encode())
+
+
+def steps_by_state(arguments):
+    floor = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+    floor.collect_buffers.argtypes = [ctypes.c_size_t, ctypes.c_int, ctypes.c_int]
+    floor.collect(b"")
+    cores = Cores()
+    for name in arguments.models:
+        step = make(name)
+        for _ in range(WARM_UP):
+            step()
+        torch.cuda.empty_cache()
+        begin, turn = time.monotonic(), 0
+        parts = {state: [] for state in arguments.states}
+        while time.monotonic() - begin < arguments.seconds:
+            first = turn % len(arguments.states)
+            for state in arguments.states[first:] + arguments.states[:first]:
+                ask_for(floor, state)
+                for _ in range(AGAIN):
+                    step()
+                before = {"gpu_ms": gpu_ms(), "core_ms": cores.place()}
+                step()
+                parts[state].append({**before, **timed(step, arguments.steps), "core_ms_after": cores.again()})
+            turn += 1
+        print(json.dumps({"model": name, "states": parts}), flush=True)
+        floor.collect(b"")
+        del step
+        torch.cuda.empty_cache()
+
+
 def resident_kib():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
@@ -272,11 +316,15 @@ def main():
     parser.add_argument("--switch", default="none",
                         choices=("none", "floor", "pasta", "nvtx", "pasta_nvtx", *KINETO, *PROTON))
     parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--states", nargs="+", metavar="KINDS[:BYTES,KEPT,MS]")
+    parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--memory", type=float, metavar="SECONDS")
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = True
     if arguments.serve:
         return serve(arguments)
+    if arguments.states:
+        return steps_by_state(arguments)
     if arguments.memory:
         return tell_memory(arguments)
     for name in arguments.models:
