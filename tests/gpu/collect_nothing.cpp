@@ -5,7 +5,8 @@
 // launches, copies and fills alone, D: of the driver's calls only launches; l: launches of kernels
 // by callbacks before and after each. PINNED=1 has times of device work written to the host's
 // memory, PER_THREAD=0 has all threads write into one buffer; DEVICE_BUFFER is how large the buffers
-// on the device are, in bytes, of which PRE_ALLOCATED are made at once.
+// on the device are, in bytes, of which PRE_ALLOCATED are made at once; HW_TRACE asks for times of
+// kernels by the GPU's events, where it can do that.
 //
 // Its function collect_nothing() turns all that off and on, collect() asks for other kinds, and
 // collect_buffers() for other buffers. Loaded by a program that has run without it, it begins with
@@ -255,6 +256,9 @@ extern "C" int collect_begin() {
   set("PER_THREAD", CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, std::uint8_t{});
   set("DEVICE_BUFFER", CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, std::size_t{});
   set("PRE_ALLOCATED", CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, std::size_t{});
+  if (std::getenv("HW_TRACE") != nullptr && cuptiActivityEnableHWTrace(1) != CUPTI_SUCCESS) {
+    std::fprintf(stderr, "CUPTI refuses HW_TRACE\n");
+  }
   const int result = cuptiActivityRegisterCallbacks(request, complete);
   if (const char* asked = std::getenv("BUFFERS"); asked != nullptr) {
     std::size_t bytes = 0;
