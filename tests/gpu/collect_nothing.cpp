@@ -4,9 +4,9 @@
 // runtime's calls only those that PASTA records, v: the same, each asked for by itself, w:
 // launches, copies and fills alone, D: of the driver's calls only launches; l: launches of kernels
 // by callbacks before and after each. PINNED=1 has times of device work written to the host's
-// memory, PER_THREAD=0 has all threads write into one buffer; DEVICE_BUFFER is how large the buffers
-// on the device are, in bytes, of which PRE_ALLOCATED are made at once; HW_TRACE asks for times of
-// kernels by the GPU's events, where it can do that.
+// memory, PER_THREAD=0 has all threads write into one buffer; DEVICE_BUFFER is how large the
+// buffers on the device are, in bytes, of which PRE_ALLOCATED are made at once; HW_TRACE asks for
+// times of kernels by the GPU's events, where it can do that.
 //
 // Its function collect_nothing() turns all that off and on, collect() asks for other kinds, and
 // collect_buffers() for other buffers. Loaded by a program that has run without it, it begins with

@@ -1,8 +1,8 @@
 // How long the GPU takes from one piece of work to the next, by what CUPTI was asked for, in ns:
 // gaps TURNS STATE... A state is "-" (nothing) or KINDS[:BYTES,KEPT,MS], as
-// collect_nothing.cpp has them. All work of a row is queued before it may begin, so the host's speed
-// has no part in it. Before CUPTI is asked for anything the same is measured as "bare"; then the
-// states take turns. FLOOR is the library.
+// collect_nothing.cpp has them. All work of a row is queued before it may begin, so the host's
+// speed has no part in it. Before CUPTI is asked for anything the same is measured as "bare"; then
+// the states take turns. FLOOR is the library.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <time.h>
