@@ -7,9 +7,11 @@ count with what was worked out by hand, and measures what the analysis costs ste
 Parts: simple, edges, streams, hopper, steps, contexts, devices (of accesses.cu); others, the same kernels
 under other tools; warps, made-up accesses, of which a GPU and the host say the same; badly, programs that
 fault or spin; full, one that takes all memory of a GPU, which nobody else may use meanwhile; jit, kernels of
-Triton and NVRTC; uncovered, a matrix product that no patch sees; gpt2-infer, gpt2-train, resnet50-infer, steps
-of which under each patch by turns; iterations, those of models of which one in many is analysed. Exit code: 0
-when all held."""
+Triton and NVRTC; uncovered, a matrix product that no patch sees; counters and several, what counters_check.py
+(where there is ncu) and several_runs_check.py do; gpt2-infer, gpt2-train, resnet50-infer, steps of which under
+each patch by turns; iterations, those of models of which one in many is analysed. `exact` is all of them but
+those of models, in a minute or two, and after each part a page of how much held, exact.md. Exit code: 0 when
+all held."""
 import argparse
 import collections
 import json
@@ -22,9 +24,11 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+TOOLS = ("access", "hotpages", "reuse", "divergence")
 KERNELS = ("simple", "edges", "streams", "hopper", "steps", "contexts")
 MODELS = ("gpt2-infer", "gpt2-train", "resnet50-infer")
-PARTS = (*KERNELS, "devices", "others", "warps", "badly", "full", "jit", "uncovered", *MODELS, "iterations")
+EXACT = ("warps", *KERNELS, "devices", "others", "full", "counters", "badly", "jit", "uncovered", "several")
+PARTS = (*EXACT, *MODELS, "iterations")
 # Of the iterations of `steps` and of models, one in so many is analysed.
 STEPS_APART, MODEL_APART = 3, 250
 
@@ -146,6 +150,8 @@ TOUCHED = {
     },
     "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
     "hopper": {"bulk": 2048, "neighbours": 512, "tiles": 128},
+    "steps": {"in_step": 256},
+    "contexts": {"in_context": 8192},
 }
 # kernel -> accesses of warps in any memory
 WARPS = {
@@ -165,6 +171,8 @@ WARPS = {
     },
     "streams": {"in_graph": 30, "in_stream": 400 * 64, "in_thread": 200 * 64},
     "hopper": {"bulk": 4, "neighbours": 8, "tiles": 2},
+    "steps": {"in_step": 2 * 2},
+    "contexts": {"in_context": 7 * 64},
 }
 LOCAL_LANES = {"local_array": 17 * 32, "anywhere": 2 * 8, "bulk": 2}  # of what is in no table above
 
@@ -205,6 +213,19 @@ class Check:
         self.patches = arguments.patches
         self.failures = 0
         self.figures = {}
+        self.held = {}  # part -> tool -> how much of how much
+
+    def tell(self, part, tool, good, wanted, rest=""):
+        self.held.setdefault(part, {})[tool] = (good, wanted)
+        print(f"{part}: {tool}: {good} of {wanted} held; {self.seconds:.1f} s{rest}", flush=True)
+
+    def page(self):
+        """What held, by part and tool, as a table."""
+        lines = ["| part | " + " | ".join(TOOLS) + " |", "|---" * (1 + len(TOOLS)) + "|"]
+        for part, tools in self.held.items():
+            lines.append(f"| {part} | " + " | ".join(f"{tools[tool][0]} of {tools[tool][1]}" if tool in tools else "" for tool in TOOLS) + " |")
+        (self.output / "exact.md").write_text("\n".join(lines) + "\n")
+        (self.output / "exact.json").write_text(json.dumps(self.held, indent=0))
 
     def check(self, what, got, wanted):
         if got != wanted:
@@ -240,9 +261,12 @@ class Check:
                 print("   said:", problem["count"], problem["first"][:160], flush=True)
         return result, document
 
-    def kernels(self, part):
+    def of_kernels(self, part, tool):
         launches = f"iterations:1/{STEPS_APART}" if part == "steps" else "all"
-        _, document = self.watched(part, [str(self.programs / "accesses"), part], 40, launches=launches)
+        return self.watched(part, [str(self.programs / "accesses"), part], 40, tool=tool, launches=launches)
+
+    def kernels(self, part):
+        _, document = self.of_kernels(part, "access")
         if document is not None:
             self.objects_and_shared(part, document, OBJECTS[part], SHARED[part])
 
@@ -270,7 +294,19 @@ class Check:
                for row in rows(document, "shared")}
         for key, values in shared.items():
             good += self.check(f"{part}: shared memory of {key}", got.pop(key, None), values)
-        print(f"{part}: {good} of {len(objects) + len(shared)} held; {self.seconds:.1f} s; other shared: {got}", flush=True)
+        # What nothing is known of, as that of bulk copies.
+        self.tell(part, "access", good, len(objects) + len(shared), f"; other shared: {got}" if got else "")
+
+    def counters(self):
+        import counters_check
+        failed = counters_check.Check(self).all(counters_check.PARTS)
+        self.check("counters: what differs for no known reason", failed, 0)
+
+    def several(self):
+        import several_runs_check
+        check = several_runs_check.Check(self)
+        check.all()
+        self.check("several: what did not hold", check.failures, 0)
 
     def warps(self):
         result = subprocess.run([str(self.programs / "warps"), "200000"], capture_output=True, text=True, timeout=60)
@@ -335,7 +371,7 @@ class Check:
             got = {what: sum(row[what] for row in found) for what in ("asked", "touched", "atomics")}
             good = self.check(f"{name}: bytes", got, {"asked": 800_000, "touched": 800_000, "atomics": 0})
             good = self.check(f"{name}: read and written", [sum(row[what] > 0 for row in found) > 0 for what in ("reads", "writes")], [True, True]) and good
-            print(f"{name}: {'held' if good else 'not held'}; {self.seconds:.1f} s", flush=True)
+            self.tell(name, "access", int(good), 1)
 
     def others(self):
         """The same kernels under the other patches."""
@@ -345,10 +381,9 @@ class Check:
             self.of_other(part, "divergence", self.divergence)
 
     def of_other(self, part, tool, check):
-        _, document = self.watched(part, [str(self.programs / "accesses"), part], 40, tool=tool)
+        _, document = self.of_kernels(part, tool)
         if document is not None:
-            good, all_of_them = check(part, document)
-            print(f"{part}: {tool}: {good} of {all_of_them} held; {self.seconds:.1f} s", flush=True)
+            self.tell(part, tool, *check(part, document))
 
     def hotpages(self, part, document):
         wanted, got = collections.defaultdict(lambda: [0] * 4), collections.defaultdict(lambda: [0] * 4)
@@ -443,7 +478,8 @@ def main():
     parser.add_argument("parts", nargs="*", default=PARTS)
     arguments = parser.parse_args()
     check = Check(arguments)
-    for part in arguments.parts or PARTS:
+    parts = [part for name in arguments.parts or PARTS for part in (EXACT if name == "exact" else (name,))]
+    for part in parts:
         try:
             if part in KERNELS:
                 check.kernels(part)
@@ -454,6 +490,7 @@ def main():
         except Exception as error:  # the other parts still tell something
             check.failures += 1
             print(f"FAILED {part}: {type(error).__name__}: {error}", flush=True)
+        check.page()
         (check.output / "accesses_figures.json").write_text(json.dumps(check.figures))
     print("all held" if check.failures == 0 else f"{check.failures} did not hold")
     return check.failures != 0

@@ -4,18 +4,20 @@ no reason is known, it fails.
 
     tests/gpu/counters_check.py --pastaprof PROGRAM --programs FOLDER --output FOLDER [PART...]
 
-Writes counters.json and counters.md there. Needs ncu."""
+Writes counters.json and counters.md there. Needs ncu, on PATH or where CUDA's toolkit puts it."""
 import argparse
 import collections
 import csv
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
 from accesses_check import rows
 
 PARTS = ("simple", "edges", "hopper")
+NCU = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
 # What is compared -> the counter.
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 QUANTITIES = {
@@ -67,7 +69,7 @@ class Check:
 
     def by_counters(self, part):
         metrics = {counter: what for what, counter in QUANTITIES.items()}
-        result = subprocess.run(["ncu", "--clock-control", "none", "--csv", "--metrics", ",".join(metrics), str(self.programs / "accesses"), part],
+        result = subprocess.run([NCU, "--clock-control", "none", "--csv", "--metrics", ",".join(metrics), str(self.programs / "accesses"), part],
                                 capture_output=True, text=True, timeout=120)
         if result.returncode != 0:
             print(f"{part}: ncu ends with {result.returncode}: {[line for line in result.stdout.splitlines() if '==ERROR==' in line]}", flush=True)

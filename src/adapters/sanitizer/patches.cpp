@@ -17,27 +17,26 @@ namespace {
 using device::Launch;
 using device::Layout;
 
-constexpr std::array kGlobalPoints = {
-    Point{Instruction::kGlobal, "global"},
-    Point{Instruction::kCopyAsync, "copy_read"},
-    Point{Instruction::kBulkGlobalToShared, "bulk_to_shared"},
-    Point{Instruction::kBulkSharedToGlobal, "bulk_to_global"},
-    Point{Instruction::kBulkReductionToGlobal, "bulk_reduce_global"},
+// By which function it is called that looks into all memory, and by which that does so into global
+// memory alone, if there it is called.
+struct Functions {
+  Instruction instruction;
+  std::string_view everywhere, global;
 };
-constexpr std::array kPoints = {
-    Point{Instruction::kGlobal, "global"},
-    Point{Instruction::kCopyAsync, "copy"},
-    Point{Instruction::kBulkGlobalToShared, "bulk_to_shared"},
-    Point{Instruction::kBulkSharedToGlobal, "bulk_to_global"},
-    Point{Instruction::kBulkReductionToGlobal, "bulk_reduce_global"},
-    Point{Instruction::kShared, "shared"},
-    Point{Instruction::kLocal, "local"},
-    Point{Instruction::kRemoteShared, "shared"},
-    Point{Instruction::kMatrix, "matrix"},
-    Point{Instruction::kAsyncStore, "async_store"},
-    Point{Instruction::kAsyncReduction, "async_reduction"},
-    Point{Instruction::kBulkSharedToShared, "bulk_shared"},
-    Point{Instruction::kBulkReductionToShared, "bulk_reduce_shared"},
+constexpr std::array kFunctions = {
+    Functions{Instruction::kGlobal, "global", "global"},
+    Functions{Instruction::kCopyAsync, "copy", "copy_read"},
+    Functions{Instruction::kBulkGlobalToShared, "bulk_to_shared", "bulk_to_shared"},
+    Functions{Instruction::kBulkSharedToGlobal, "bulk_to_global", "bulk_to_global"},
+    Functions{Instruction::kBulkReductionToGlobal, "bulk_reduce_global", "bulk_reduce_global"},
+    Functions{Instruction::kShared, "shared", ""},
+    Functions{Instruction::kLocal, "local", ""},
+    Functions{Instruction::kRemoteShared, "shared", ""},
+    Functions{Instruction::kMatrix, "matrix", ""},
+    Functions{Instruction::kAsyncStore, "async_store", ""},
+    Functions{Instruction::kAsyncReduction, "async_reduction", ""},
+    Functions{Instruction::kBulkSharedToShared, "bulk_shared", ""},
+    Functions{Instruction::kBulkReductionToShared, "bulk_reduce_shared", ""},
 };
 
 // So that many launches find room side by side, and little travels back.
@@ -112,9 +111,14 @@ const PatchKind* find_patch(std::string_view name) {
   return nullptr;
 }
 
-std::span<const Point> points(const PatchKind& patch, bool global_only) {
-  if (global_only || patch.reach == Reach::kGlobalMemory) return kGlobalPoints;
-  return kPoints;
+std::vector<Point> points(const PatchKind& patch, bool global_only) {
+  const bool global = global_only || patch.reach == Reach::kGlobalMemory;
+  std::vector<Point> all;
+  for (const Functions& of : kFunctions) {
+    const std::string_view function = global ? of.global : of.everywhere;
+    if (!function.empty()) all.push_back({of.instruction, function});
+  }
+  return all;
 }
 
 }  // namespace pasta::adapters::sanitizer

@@ -44,6 +44,6 @@ struct PatchKind {
 std::span<const PatchKind> patches();
 const PatchKind* find_patch(std::string_view name);
 // Where it is called; `global_only`: not for shared and local memory, though it would be.
-std::span<const Point> points(const PatchKind& patch, bool global_only);
+std::vector<Point> points(const PatchKind& patch, bool global_only);
 
 }  // namespace pasta::adapters::sanitizer
