@@ -141,7 +141,7 @@ __device__ void on_bulk(void* given, std::uint64_t pc, Space from_space, std::ui
   (void* given, std::uint64_t pc, std::uint64_t to, std::uint32_t from, std::uint32_t blocks) {    \
     ::pasta::device::on_bulk<Patch>(given, pc, ::pasta::device::Space::kShared, from,              \
                                     ::pasta::device::Space::kGlobal, to,                           \
-                                    ::pasta::device::Access::kWrite, blocks);                      \
+                                    ::pasta::device::Access::kWrite, blocks & 0xffff);             \
     return 0;                                                                                      \
   }                                                                                                \
   PASTA_GPU_ENTRY(name, bulk_shared)                                                               \

@@ -195,11 +195,11 @@ EXPORT int sanitizerGetStreamHandle(Handle, Handle stream, Handle* handle) {
 }
 
 EXPORT void fake_context(void* context) {
-  const ContextData data{context, 0};
+  const ContextData data{context};
   tell(Domain::kResource, ResourceCallback::kContextCreated, &data);
 }
 EXPORT void fake_destroy_context(void* context) {
-  const ContextData data{context, 0};
+  const ContextData data{context};
   tell(Domain::kResource, ResourceCallback::kContextDestroyStarting, &data);
 }
 EXPORT void fake_module(void* context, void* module, const void* cubin, std::size_t bytes) {

@@ -1264,18 +1264,19 @@ void on_resource(ResourceCallback callback, const void* data) {
       freed(static_cast<const MemoryData*>(data)->address);
       break;
     case ResourceCallback::kStreamDestroyStarting: {
-      const auto& stream = *static_cast<const StreamData*>(data);
+      const Handle context_handle = static_cast<const StreamData*>(data)->context;
+      const Handle stream_handle = handle_of(data);
       std::shared_ptr<Stream> known;
       {
         const std::lock_guard lock(s.mutex);
-        s.launches_on.erase({stream.context, stream.stream_handle});
-        const auto context = s.contexts.find(stream.context);
+        s.launches_on.erase({context_handle, stream_handle});
+        const auto context = s.contexts.find(context_handle);
         if (context == s.contexts.end()) break;
-        const auto found = context->second->streams.find(stream.stream_handle);
+        const auto found = context->second->streams.find(stream_handle);
         if (found == context->second->streams.end()) break;
         known = found->second;
       }
-      write_mark(stream.context, known, true);
+      write_mark(context_handle, known, true);
       break;
     }
     case ResourceCallback::kContextCreated: {

@@ -1,7 +1,7 @@
 // The functions of the Compute Sanitizer API that PASTA calls, and what its callbacks are given, as
-// they are in CUDA 12 and 13. Declared here, so that PASTA builds without CUDA and one binary
-// serves all versions; api_test.cpp holds them to the vendor's headers where there are any. The
-// library is found at run time.
+// they are in CUDA 12 and 13 up to 13.5. Declared here, so that PASTA builds without CUDA and one
+// binary serves all versions; api_test.cpp holds them to the vendor's headers where there are any.
+// The library is found at run time.
 #pragma once
 
 #include <cstddef>
@@ -64,8 +64,7 @@ enum class LaunchCallback : std::uint32_t { kBegin = 1, kEnd = 3 };
 enum class GraphCallback : std::uint32_t { kNodeBegin = 4, kLaunchEnd = 7 };
 
 struct ContextData {
-  Handle context;
-  std::int32_t device;
+  Handle context;  // what comes behind it, other versions have elsewhere
 };
 
 struct StreamData {
@@ -73,6 +72,19 @@ struct StreamData {
   Handle stream;
   Handle stream_handle;
 };
+// The same since CUDA 13.1.
+struct GreenStreamData {
+  Handle context;
+  Handle green_context;  // none for most
+  Handle stream;
+  Handle stream_handle;
+};
+// Of a stream that goes, which is never none; of one of a green context it is not found.
+inline Handle handle_of(const void* data) {
+  const auto* stream = static_cast<const StreamData*>(data);
+  return stream->stream != nullptr ? stream->stream_handle
+                                   : static_cast<const GreenStreamData*>(data)->stream_handle;
+}
 
 struct ModuleData {
   Handle context;

@@ -30,9 +30,15 @@ TEST(SanitizerApi, WhatIsSaidOfItsHeaders) {
   static_assert(sizeof(static_cast<ours*>(nullptr)->field) ==      \
                 sizeof(static_cast<theirs*>(nullptr)->named))
 SAME(ContextData, context, Sanitizer_ResourceContextData, context);
-SAME(ContextData, device, Sanitizer_ResourceContextData, device);
-SAME(StreamData, context, Sanitizer_ResourceStreamData, context);
-SAME(StreamData, stream_handle, Sanitizer_ResourceStreamData, hStream);
+template <class Theirs>
+constexpr bool kHasGreenContexts = requires {
+  &Theirs::greenContext;
+};
+using OurStreamData = std::conditional_t<kHasGreenContexts<Sanitizer_ResourceStreamData>,
+                                         GreenStreamData, StreamData>;
+SAME(OurStreamData, context, Sanitizer_ResourceStreamData, context);
+SAME(OurStreamData, stream, Sanitizer_ResourceStreamData, stream);
+SAME(OurStreamData, stream_handle, Sanitizer_ResourceStreamData, hStream);
 SAME(ModuleData, context, Sanitizer_ResourceModuleData, context);
 SAME(ModuleData, module, Sanitizer_ResourceModuleData, module);
 SAME(ModuleData, cubin_bytes, Sanitizer_ResourceModuleData, cubinSize);
@@ -63,9 +69,10 @@ SAME(LaunchConfig, shared_bytes, CUlaunchConfig, sharedMemBytes);
 SAME(LaunchData, api_stream_handle, Sanitizer_LaunchData, hApiStream);
 SAME(GraphNodeData, graph, Sanitizer_GraphNodeLaunchData, graphExec);
 SAME(GraphNodeData, type, Sanitizer_GraphNodeLaunchData, nodeType);
-SAME(GraphNodeData, launch, Sanitizer_GraphNodeLaunchData, launchData);
 SAME(GraphLaunchData, stream_handle, Sanitizer_GraphLaunchData, hStream);
 SAME(GraphNodeData, freed, Sanitizer_GraphNodeLaunchData, memFreeAddress);
+static_assert(offsetof(GraphNodeData, launch) ==
+              offsetof(Sanitizer_GraphNodeLaunchData, launchData));  // newer ones are longer
 static_assert(offsetof(GraphNodeData, allocation) ==
               offsetof(Sanitizer_GraphNodeLaunchData, memAllocData));
 static_assert(kKernelNode == CU_GRAPH_NODE_TYPE_KERNEL);

@@ -54,6 +54,14 @@ TEST(SanitizerOpcodes, WhatIsNoProgramOrCut) {
   EXPECT_EQ(unseen(whole).at("gemm").tensor_loads, 2u);
 }
 
+TEST(SanitizerApi, TheStreamThatGoesInBothVersions) {
+  int context = 0, stream = 0, handle = 0;
+  const StreamData old{&context, &stream, &handle};
+  const GreenStreamData since_13_1{&context, nullptr, &stream, &handle};
+  EXPECT_EQ(handle_of(&old), &handle);
+  EXPECT_EQ(handle_of(&since_13_1), &handle);
+}
+
 TEST(SanitizerObjects, WhatIsLive) {
   Objects objects;
   objects.allocated(0x2000, 0x100, MemoryKind::kDevice);
