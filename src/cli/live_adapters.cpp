@@ -78,6 +78,12 @@ Found torch() {
               "it into Python 3.9 or newer"};
 }
 
+Found python() {
+  const auto collector = find_collector();
+  if (!collector) return annotations();
+  return {.detail = "lines of Python 3.9 and newer at launches, copies, fills and waits"};
+}
+
 // Oclgrind as it is installed: beside its program.
 std::optional<std::string> oclgrind_runtime() {
   namespace fs = std::filesystem;
@@ -196,6 +202,7 @@ constexpr std::array kLiveAdapters = {
     LiveAdapter{"rocprofiler", "ROCm: kernels, copies, memory, calls of HIP and RCCL, ROCTx",
                 "ROCP_TOOL_LIBRARIES", true, check_rocm},
     LiveAdapter{"torch", "operators, modules and lines of PyTorch", nullptr, false, torch},
+    LiveAdapter{"python", "where Python calls CUDA and OpenCL", nullptr, false, python},
     LiveAdapter{"opencl", "calls, kernels and copies of OpenCL", "OPENCL_LAYERS", true, opencl},
     LiveAdapter{"oclgrind", "memory accesses of OpenCL kernels, in a simulator", nullptr, false,
                 oclgrind, true},
@@ -315,8 +322,12 @@ Result<WatchEnvironment> watch_environment(const AdapterNames& adapters, const O
                                             std::getenv(adapter.variable)));
     }
   }
-  result.torch = all || std::find(names.begin(), names.end(), "torch") != names.end();
-  const bool rocm = all || std::find(names.begin(), names.end(), "rocprofiler") != names.end();
+  const auto is_wanted = [&](std::string_view name) {
+    return all || std::find(names.begin(), names.end(), name) != names.end();
+  };
+  result.torch = is_wanted("torch");
+  result.call_places = is_wanted("python");
+  const bool rocm = is_wanted("rocprofiler");
   PASTA_TRY(add_of_rocm(of_rocm, rocm, result));
   if (std::find(names.begin(), names.end(), "oclgrind") != names.end()) {
     PASTA_TRY(add_oclgrind(result));

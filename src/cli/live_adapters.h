@@ -44,6 +44,7 @@ std::optional<std::string> find_collector();
 struct WatchEnvironment {
   std::vector<std::pair<std::string, std::string>> variables;
   bool torch = false;                                          // PyTorch is to be watched
+  bool call_places = false;                                    // and where Python calls runtimes
   std::vector<std::string> warnings;                           // adapters that stay out, and why
   KindSet provides = KindSet::all() - KindSet(Kind::kDevice);  // the most that can be seen
 };

@@ -119,8 +119,9 @@ const OptionRow kPythonRow = {
     "--python",
     "PASTA_PYTHON",
     "WHAT",
-    "How much of Python's call stack is told with operators: nothing, the "
-    "nearest line of the user's own, or all of it; an operator takes some 0.35, 0.40 or 0.55 us",
+    "How much of Python's call stack is told with operators of PyTorch and calls of CUDA and "
+    "OpenCL: nothing, the nearest line of the user's own, or all of it; an operator takes some "
+    "0.35, 0.40 or 0.55 us",
     &Settings::python,
     kPythonModes};
 

@@ -109,6 +109,7 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   run->last_iteration = options.last_iteration;
   run->cuda = options.cuda;
   run->torch = options.torch ? 1 : 0;
+  run->call_places = options.call_places ? 1 : 0;
   run->python = options.python;
   run->hides = options.hides ? 1 : 0;
   gethostname(run->host, sizeof run->host - 1);

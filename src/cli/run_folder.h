@@ -24,6 +24,7 @@ class RunFolder {
     std::int64_t first_iteration = 0, last_iteration = 0;
     std::uint32_t cuda = 0;
     bool torch = false;
+    bool call_places = false;
     bool hides = false;
     trace::spool::PythonMode python = trace::spool::PythonMode::kOff;
   };

@@ -58,6 +58,7 @@ Status Watch::set_up() {
   if (!environment) return tl::unexpected(std::move(environment).error());
   environment_ = std::move(environment->variables);
   plan_.folder.torch = environment->torch;
+  plan_.folder.call_places = environment->call_places;
   for (const std::string& warning : environment->warnings) say(warning);
   waits_ = plan_.delay > Clock::duration{};
   plan_.folder.paused = waits_;

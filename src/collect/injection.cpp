@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "adapters/common/python/call_places.h"
 #include "adapters/cupti/adapter.h"
 #include "adapters/cupti/api.h"
 #include "adapters/rocprofiler/adapter.h"
@@ -106,6 +107,7 @@ OpenLibrary* next_dlopen() {
 }
 
 [[gnu::noinline]] OpenLibrary* before_library(const char* file) {
+  pasta::adapters::common::python::begin_call_places();
   pasta::adapters::torch::on_library(file);
   return next_dlopen();
 }

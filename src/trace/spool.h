@@ -53,7 +53,7 @@ enum class CaptureBy : std::uint32_t {
 // RunPage::cuda.
 inline constexpr std::uint32_t kCudaDriverCalls = 1;  // all calls of the driver
 inline constexpr std::uint32_t kCudaWholeGraphs = 2;  // graphs as one piece of work each
-// How much of Python's call stack is told with operators.
+// How much of Python's call stack is told with operators and calls.
 enum class PythonMode : std::uint32_t { kOff, kLines, kStacks };
 
 // Times in a spool are of CLOCK_MONOTONIC, to within kClockNs where the run's page allows ticks.
@@ -99,7 +99,8 @@ struct RunPage {
   std::atomic<std::uint64_t> iterations;
   std::uint32_t torch;  // 1: operators and modules of PyTorch are wanted
   PythonMode python;
-  std::uint32_t hides;  // 1: what programs call their own ranges is kept as a hash only
+  std::uint32_t call_places;  // 1: where Python calls vendors' libraries is wanted
+  std::uint32_t hides;        // 1: what programs call their own ranges is kept as a hash only
 };
 static_assert(sizeof(RunPage) <= 4096);
 

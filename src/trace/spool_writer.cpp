@@ -1595,6 +1595,10 @@ bool wants_torch() noexcept { return in_run() && g_run.page->torch != 0; }
 void share_paths() noexcept { g_sharing.store(true, std::memory_order_relaxed); }
 PythonMode python_mode() noexcept { return in_run() ? g_run.page->python : PythonMode::kOff; }
 
+PythonMode call_places_mode() noexcept {
+  return in_run() && g_run.page->call_places != 0 ? g_run.page->python : PythonMode::kOff;
+}
+
 void work_begins() noexcept {
   if (g_run.process == nullptr) return;
   g_run.process->under_way.fetch_add(1, std::memory_order_seq_cst);
@@ -1886,6 +1890,12 @@ bool SpoolPush::lies_in(std::string_view name, ScopeDomain domain) noexcept {
   const OpenRange& range = thread_->open[thread_->open_count - 1];
   return range.domain == static_cast<std::uint16_t>(domain) && range.name != 0 &&
          range.name == intern_text(*thread_, name);
+}
+
+bool SpoolPush::lies_in(ScopeDomain domain) const noexcept {
+  std::uint32_t i = thread_->open_count;
+  while (i > 0 && thread_->open[i - 1].domain != static_cast<std::uint16_t>(domain)) --i;
+  return i > 0;
 }
 
 void SpoolPush::close_from(std::uint64_t token) noexcept {

@@ -103,6 +103,8 @@ bool wants_torch() noexcept;
 // From now on ranges can be told to be the backward of others: what opens costs more.
 void share_paths() noexcept;
 spool::PythonMode python_mode() noexcept;
+// The same of where vendors' libraries are called.
+spool::PythonMode call_places_mode() noexcept;
 
 // Device work of the process that is under way. What a process leaves under way when it ends is
 // counted as lost.
@@ -183,6 +185,8 @@ class SpoolPush {
   void close(std::uint64_t token) noexcept;
   // Whether the innermost open range of this thread is called so.
   [[nodiscard]] bool lies_in(std::string_view name, ScopeDomain domain) noexcept;
+  // Whether some open range of this thread is of this kind.
+  [[nodiscard]] bool lies_in(ScopeDomain domain) const noexcept;
   // Ends that range and all that are open in it, the innermost first.
   void close_from(std::uint64_t token) noexcept;
   // How many ranges of this stack are open; their innermost ends.

@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -24,6 +25,31 @@ def has_cupti():
         with contextlib.suppress(OSError):
             return bool(ctypes.CDLL(f"libcupti.so.{version}"))
     return bool(glob.glob("/usr/local/cuda*"))
+
+
+# Calls of CUDA from Python; each line that makes some says what for.
+PYTHON = """\
+import ctypes, os, threading
+ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+cupti = ctypes.CDLL("libcupti.so.13")
+launch, thread = cupti.launch_here, threading.get_native_id
+class Layer:
+    def forward(self):
+        launch(b"in a method")
+launch(b"in the program")
+Layer().forward()
+[launch(b"twice") for _ in range(2)]
+cupti.copy_from_host(thread())
+other = threading.Thread(target=launch, args=(b"in a thread",))
+other.start()
+other.join()
+cupti.begin_launch()
+launch(b"after one that did not end")
+cupti.wait_in(2, 131, 126, 7, 0, thread())
+native, system = ctypes.c_ulong(), ctypes.CDLL(None)
+system.pthread_create(ctypes.byref(native), None, cupti.launch_here, b"no Python")
+system.pthread_join(native, None)
+"""
 
 
 class Cupti(unittest.TestCase):
@@ -64,6 +90,46 @@ class Cupti(unittest.TestCase):
             _, start, end, *_ = line.split()
             self.assertEqual(int(end) - int(start), 2000)
         self.assertFalse([line for line in lines if line.startswith("problem")])
+
+    def run_python(self, *options):
+        (self.folder / "program.py").write_text(PYTHON)
+        environment = {**os.environ, "LD_LIBRARY_PATH": CUPTI}
+        subprocess.run([PASTAPROF, "run", "-f", "-o", "t.pasta", *options, "--", sys.executable, "program.py"], cwd=self.folder,
+                       env=environment, capture_output=True, text=True, timeout=300, check=True)
+        dump = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True).stdout
+        frames = {None: []}
+        for number, parent, name, domain in re.findall(r'^frame (F\d+)(?: in=(F\d+))? "([^"]*)" (\w+)', dump, re.M):
+            frames[number] = [*frames[parent or None], *([name] if domain == "python" else [])]
+        work = re.findall(r'^(?:kernel|copy|sync) \S+ \S+ \S+ "([^"]*)"(?:.* scope=(F\d+))?', dump, re.M)
+        return [(name, frames[scope or None]) for name, scope in work], dump
+
+    def test_lines_of_python_that_call(self):
+        found, dump = self.run_python()
+        comprehension = "<module>" if sys.version_info >= (3, 12) else "<listcomp>"
+        copied = "Memcpy HtoD (Pinned -> Device)"
+        lines = [("in the program", 8, "<module>"), ("in a method", 7, "forward"), ("twice", 10, comprehension),
+                 ("twice", 10, comprehension), (copied, 11, "<module>"), ("in a thread", None, "run"),
+                 ("after one that did not end", 16, "<module>"), ("Stream Sync", 17, "<module>"), ("no Python", None, None)]
+        for name, line, function in lines:
+            place = [path for work, path in found if work == name]
+            self.assertTrue(place, (name, found))
+            if function is None:
+                self.assertEqual(place, [[]], name)
+            elif line is None:  # nothing of the user's: the nearest of Python's own library
+                self.assertRegex(place[0][0], r"^threading\.py\(\d+\): run$")
+            else:
+                self.assertEqual(place[0], [f"program.py({line}): {function}"], name)
+        self.assertEqual(len(found), len(lines))
+        self.assertRegex(dump, r'fact "process \d+ python" "3\.')
+
+    def test_stacks_of_python_and_none(self):
+        found, _ = self.run_python("--python", "stacks")
+        self.assertEqual(dict(found)["in a method"], ["program.py(9): <module>", "program.py(7): forward"])
+        self.assertEqual([re.sub(r"\(\d+\)", "", place) for place in dict(found)["in a thread"]],
+                         ["threading.py: _bootstrap", "threading.py: _bootstrap_inner", "threading.py: run"])
+        for options in (("--python", "off"), ("--adapter", "cupti")):
+            found, _ = self.run_python(*options)
+            self.assertEqual([path for _, path in found], [[]] * 9)
 
     def test_what_is_left_at_a_sudden_exit_is_taken(self):
         lines = self.run_watched("_exit", 7)

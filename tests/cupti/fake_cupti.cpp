@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -263,6 +264,19 @@ ApiRecord call_of(std::uint32_t id, std::uint32_t thread, bool of_driver = false
   return call;
 }
 
+// Of the runtime, with what a subscriber is called for before and after it.
+ApiRecord told_call(std::uint32_t id, std::uint32_t thread) {
+  std::uint64_t kept = 0;
+  CallData data{};
+  data.kept = &kept;
+  data.correlation = correlation + 1;
+  call_back(2, id, data);
+  const ApiRecord call = call_of(id, thread);
+  data.site = 1;
+  call_back(2, id, data);
+  return call;
+}
+
 }  // namespace
 
 // A call whose kernel is still under way, and then all that is known is handed out: when it
@@ -280,7 +294,9 @@ EXPORT void wait_in(int domain, std::uint32_t id, std::uint32_t inner, std::uint
                     std::uintptr_t second, std::uint32_t thread) {
   const void* const parameters[] = {reinterpret_cast<const void*>(first),
                                     reinterpret_cast<const void*>(second)};
+  std::uint64_t kept = 0;
   CallData data{};
+  data.kept = &kept;
   data.parameters = parameters;
   data.context_number = 1;
   data.correlation = correlation + (inner != 0 ? 2 : 1);
@@ -293,7 +309,7 @@ EXPORT void wait_in(int domain, std::uint32_t id, std::uint32_t inner, std::uint
 // cudaGetDevice.
 EXPORT void ask(std::uint32_t thread) { call_of(17, thread); }
 EXPORT void copy_from_host(std::uint32_t thread) {
-  const ApiRecord call = call_of(41, thread);
+  const ApiRecord call = told_call(41, thread);
   MemcpyRecord copy{};
   copy.kind = RecordKind::kMemcpy;
   copy.copy_kind = 1;
@@ -308,7 +324,7 @@ EXPORT void copy_from_host(std::uint32_t thread) {
   tell(copy);
 }
 EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t node) {
-  const ApiRecord call = call_of(211, thread);
+  const ApiRecord call = told_call(211, thread);
   if (node != 0 && enabled[static_cast<int>(RecordKind::kGraphTrace)]) {
     GraphTraceRecord graph{};
     graph.kind = RecordKind::kGraphTrace;
@@ -333,3 +349,15 @@ EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t no
   tell(kernel);
 }
 EXPORT void launch(const char* name, std::uint32_t thread) { launch_node(name, thread, 0); }
+// On the thread that calls; as a function that a thread can begin with. A kernel's name stays.
+EXPORT void* launch_here(void* name) {
+  launch(strdup(static_cast<const char*>(name)), static_cast<std::uint32_t>(gettid()));
+  return nullptr;
+}
+// A call of whose end the subscriber is not told.
+EXPORT void begin_launch() {
+  std::uint64_t kept = 0;
+  CallData data{};
+  data.kept = &kept;
+  call_back(2, 211, data);
+}

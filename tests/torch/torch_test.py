@@ -11,6 +11,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+from ctypes.util import find_library
 
 PROGRAM = os.environ["PASTAPROF"]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -233,6 +234,34 @@ class Torch(unittest.TestCase):
         trace = self.program(text, options=("--python", "off"))
         self.assertEqual([s for s in trace.scopes if s["domain"] == "python"], [])
         self.assertIn("aten::ones", [scope["name"] for scope in trace.scopes])
+
+    @unittest.skipUnless(find_library("OpenCL"), "there is no OpenCL")
+    def test_calls_of_opencl_have_a_line_of_their_own_outside_of_operators(self):
+        trace = self.program("""
+            import ctypes
+            import torch
+            cl, pointer = ctypes.CDLL("libOpenCL.so.1"), ctypes.c_void_p
+            platform, device, byref = pointer(), pointer(), ctypes.byref
+            cl.clCreateContext.restype = cl.clCreateCommandQueue.restype = pointer
+            cl.clGetPlatformIDs(1, byref(platform), None)
+            cl.clGetDeviceIDs(platform, ctypes.c_uint64(0xFFFFFFFF), 1, byref(device), None)
+            context = cl.clCreateContext(None, 1, byref(device), None, None, None)
+            queue = pointer(cl.clCreateCommandQueue(pointer(context), device, ctypes.c_uint64(0), None))
+            class Function(torch.autograd.Function):
+                @staticmethod
+                def forward(context, x):
+                    cl.clFinish(queue)
+                    return x
+            class Model(torch.nn.Module):
+                def forward(self, x):
+                    cl.clFinish(queue)
+                    return Function.apply(x)
+            Model()(torch.ones(3))
+        """)
+        self.needs_operators(trace)
+        calls = [scope for scope in trace.scopes if scope["name"] in ("program.py(14): forward", "program.py(18): forward")]
+        self.assertEqual([(call["name"], call["path"]) for call in calls],
+                         [("program.py(18): forward", (("module", "Model"),))])
 
     def test_what_is_left_out(self):
         trace = self.program(f"""

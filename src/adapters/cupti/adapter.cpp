@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "adapters/common/python/call_places.h"
 #include "adapters/common/vendor_thread.h"
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/calls.h"
@@ -23,6 +24,8 @@
 namespace pasta::adapters::cupti {
 namespace {
 
+namespace python = common::python;
+using python::PlacedCalls;
 using trace::SpoolPush;
 
 // CUPTI takes one for each thread that calls CUDA, and one more while it empties the other.
@@ -173,6 +176,9 @@ struct State {
   };
   Calls runtime_calls = {}, driver_calls = {};
   WaitCall wait_calls[2][kMostCallbacks] = {};  // by the domain: see wait_call_of()
+  Calls launches[2] = {};                       // of the driver, of the runtime
+  // Of which of them and of waits it is asked where Python makes them.
+  std::atomic<PlacedCalls> placed = PlacedCalls::kNone;
   Waits waits;
   ThreadsInside in_waits;
 
@@ -800,14 +806,38 @@ void watch_waits(bool on) {
   }
 }
 
+void watch_launches(CallbackDomain domain, bool on) {
+  const State::Calls& calls = g.launches[domain == CallbackDomain::kRuntime ? 1 : 0];
+  for (std::uint32_t i = 0; i < calls.count; ++i) {
+    g.api.enable_callback(on ? 1 : 0, g.subscriber, static_cast<std::int32_t>(domain),
+                          calls.ids[i]);
+  }
+}
+
+// PyTorch launches by the runtime alone, in operators, which have their places: that costs nothing
+// more. The driver is called by compilers of kernels, whoever uses them.
+PlacedCalls placed_now() {
+  return g.recording.load(std::memory_order_acquire) ? python::placed_calls() : PlacedCalls::kNone;
+}
+
+void follow_python() {
+  if (placed_now() == g.placed.load(std::memory_order_relaxed)) return;
+  pthread_mutex_lock(&g.switching);
+  const PlacedCalls placed = placed_now();
+  if (g.subscriber != nullptr && placed != g.placed.load(std::memory_order_relaxed)) {
+    watch_launches(CallbackDomain::kDriver, placed != PlacedCalls::kNone);
+    watch_launches(CallbackDomain::kRuntime, placed == PlacedCalls::kAll);
+    g.placed.store(placed, std::memory_order_relaxed);
+  }
+  pthread_mutex_unlock(&g.switching);
+}
+
 // Turns recording on or off as the collection is. What was never on costs nothing; what was, and is
 // off, costs each launch a little: so nothing is turned on before it is wanted.
 void follow_collection() noexcept {
   const bool wanted = trace::is_collecting();
-  if (!g.active.load(std::memory_order_acquire) ||
-      wanted == g.recording.load(std::memory_order_acquire)) {
-    return;
-  }
+  if (!g.active.load(std::memory_order_acquire)) return;
+  if (wanted == g.recording.load(std::memory_order_acquire)) return follow_python();
   pthread_mutex_lock(&g.switching);
   if (g.active.load(std::memory_order_acquire) &&
       wanted != g.recording.load(std::memory_order_acquire)) {
@@ -824,6 +854,7 @@ void follow_collection() noexcept {
     g.recording.store(wanted, std::memory_order_release);
   }
   pthread_mutex_unlock(&g.switching);
+  follow_python();
 }
 
 // --- callbacks, from the program's threads
@@ -900,6 +931,31 @@ void on_wait(bool of_driver, const WaitCall& call, const CallData& data) {
   g.waits.put(data.correlation, on);
 }
 
+// Around a launch or a wait, where Python makes it.
+void place(const CallData& call) {
+  if (call.kept == nullptr || g.placed.load(std::memory_order_relaxed) == PlacedCalls::kNone)
+    return;
+  if (call.site == 0) {
+    *call.kept = python::open_call_place();
+  } else {
+    python::close_call_place(*call.kept);
+  }
+}
+
+void on_call(bool of_driver, std::uint32_t callback, const CallData& call) {
+  const bool entering = call.site == 0;
+  const std::uint32_t of = of_driver ? 0 : 1;
+  if (callback == kProfilerStart[of] || callback == kProfilerStop[of]) {
+    // The calls themselves are not part of it.
+    if (entering == (callback == kProfilerStop[of])) trace::switch_capture(!entering);
+    return;
+  }
+  if (entering) place(call);
+  const WaitCall& wait = wait_call_of(of_driver, callback);
+  if (wait.target != SyncTarget::kUnknown) on_wait(of_driver, wait, call);
+  if (!entering) place(call);
+}
+
 void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void* data) noexcept {
   const int kept = errno;
   if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
@@ -911,18 +967,9 @@ void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void*
     } else if (what != nullptr && callback == kGraphNodeCloned) {
       copy_node(*static_cast<const GraphData*>(what));
     }
-  } else if (const bool of_driver = domain == static_cast<std::int32_t>(CallbackDomain::kDriver);
-             wait_call_of(of_driver, callback).target != SyncTarget::kUnknown) {
-    on_wait(of_driver, wait_call_of(of_driver, callback), *static_cast<const CallData*>(data));
   } else {
-    // The calls themselves are not part of it.
-    const bool entering = static_cast<const CallData*>(data)->site == 0;
-    for (const std::uint32_t start : kProfilerStart) {
-      if (callback == start && !entering) trace::switch_capture(true);
-    }
-    for (const std::uint32_t stop : kProfilerStop) {
-      if (callback == stop && entering) trace::switch_capture(false);
-    }
+    on_call(domain == static_cast<std::int32_t>(CallbackDomain::kDriver), callback,
+            *static_cast<const CallData*>(data));
   }
   errno = kept;
 }
@@ -965,6 +1012,12 @@ bool set_up() {
                wait_call(name).target != SyncTarget::kUnknown;
       },
       g.driver_calls);
+  find_calls(
+      CallbackDomain::kDriver,
+      [](std::string_view name) { return begins_with_one(name, kDriverLaunches); }, g.launches[0]);
+  find_calls(
+      CallbackDomain::kRuntime,
+      [](std::string_view name) { return begins_with_one(name, kRuntimeLaunches); }, g.launches[1]);
   for (const CallbackDomain domain : {CallbackDomain::kDriver, CallbackDomain::kRuntime}) {
     for (std::uint32_t call = 1; call < kMostCallbacks; ++call) {
       const char* name = nullptr;

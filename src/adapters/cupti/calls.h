@@ -38,7 +38,11 @@ inline constexpr std::string_view kQueries[] = {"cudaGetDevice",
                                                 "cudaGetSymbol",
                                                 "cudaGetFuncBySymbol"};
 // Of the driver only what starts work: programs that use it without the runtime.
-inline constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch"};
+inline constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunch", "cuMemcpy",
+                                                       "cuMemset"};
+// What starts work by the runtime.
+inline constexpr std::string_view kRuntimeLaunches[] = {
+    "cudaLaunch", "__cudaLaunch", "cudaGraphLaunch", "cudaMemcpy", "cudaMemset"};
 
 template <class Texts>
 constexpr bool begins_with_one(std::string_view name, const Texts& beginnings) {

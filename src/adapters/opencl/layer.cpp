@@ -23,6 +23,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "adapters/common/python/call_places.h"
 #include "adapters/opencl/calls.h"
 #include "adapters/opencl/state.h"
 #include "adapters/opencl/words.h"
@@ -30,6 +31,7 @@
 namespace pasta::adapters::opencl {
 namespace {
 
+using common::python::CallPlace;
 using trace::SpoolPush;
 
 constinit cl_icd_dispatch g_next{};
@@ -227,6 +229,7 @@ Work point(std::string_view name) {
 template <class Make, class Call>
 cl_int enqueue(std::string_view name, cl_command_queue handle, cl_event* event, bool blocking,
                Make make, Call call) {
+  const CallPlace place;
   Queue* queue = trace::is_collecting() ? queue_of(handle) : nullptr;
   Command* command = nullptr;
   if (queue != nullptr) {
@@ -240,8 +243,8 @@ cl_int enqueue(std::string_view name, cl_command_queue handle, cl_event* event, 
   }
   const std::int64_t start_ns = command != nullptr ? command->before_ns : SpoolPush::now();
   cl_event own = nullptr;
-  cl_event* place = event != nullptr || command == nullptr ? event : &own;
-  const cl_int status = call(place);
+  cl_event* to = event != nullptr || command == nullptr ? event : &own;
+  const cl_int status = call(to);
   std::uint64_t correlation = 0;
   if (command != nullptr && status == CL_SUCCESS) {
     correlation = state().correlations.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -257,7 +260,7 @@ cl_int enqueue(std::string_view name, cl_command_queue handle, cl_event* event, 
     return status;
   }
   if (event != nullptr) g_next.clRetainEvent(*event);
-  enqueued(*command, *place, end_ns);
+  enqueued(*command, *to, end_ns);
   if (blocking) {
     put_wait(name, start_ns, SyncTarget::kStream, queue);
     look(*queue, true);
@@ -1260,6 +1263,7 @@ cl_int CL_API_CALL event_info(cl_event event, cl_event_info what, std::size_t si
 }
 
 cl_int CL_API_CALL finish_queue(cl_command_queue handle) {
+  const CallPlace place;
   const std::int64_t start_ns = SpoolPush::now();
   const cl_int status = g_next.clFinish(handle);
   put_call("clFinish", status, start_ns);
@@ -1271,6 +1275,7 @@ cl_int CL_API_CALL finish_queue(cl_command_queue handle) {
 }
 
 cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
+  const CallPlace place;
   const std::int64_t start_ns = SpoolPush::now();
   const cl_int status = g_next.clWaitForEvents(count, events);
   put_call("clWaitForEvents", status, start_ns);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "adapters/common/python/call_places.h"
 #include "adapters/common/python/interpreter.h"
 #include "adapters/common/python/places.h"
 #include "adapters/torch/border.h"
@@ -35,20 +36,6 @@ ScopeDomain domain_of(const PastaOperator& what) {
   return is_step ? ScopeDomain::kIteration : ScopeDomain::kAnnotation;
 }
 
-// The outermost of the ranges that are opened; 0: the thread is in that place already.
-std::uint64_t open_places(SpoolPush& push, const python::Places& places) {
-  const std::uint32_t count = places.count();
-  if (count == 0 || push.lies_in(places[count - 1], ScopeDomain::kPython)) return 0;
-  // That a library runs what is open is known already, and its lines say nothing to the user.
-  if (places.are_of_library() && push.scope().value != 0) return 0;
-  std::uint64_t first = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t range = push.open({.name = places[i], .domain = ScopeDomain::kPython});
-    if (first == 0) first = range;
-  }
-  return first;
-}
-
 // Of the operator's arguments; none where it has none.
 StringId known_arguments(SpoolPush& push, PastaOperator* what) {
   if (what->arguments_key == 0) return {};
@@ -75,7 +62,7 @@ PastaOpened open_at(PastaOperator* what, std::string_view place) noexcept {
   }
   SpoolPush push = SpoolPush::opening(name);
   if (!push) return opened;
-  opened.places = open_places(push, places);
+  opened.places = python::open_places(push, places);
   opened.range =
       push.open({.name = name,
                  .domain = domain_of(*what),
@@ -204,7 +191,7 @@ Object* begin_backward(Object*, Object*) noexcept {
   std::uint64_t first = 0;
   trace::SharedPath path = trace::kNoPath;
   if (SpoolPush push; push) {
-    first = open_places(push, places);
+    first = python::open_places(push, places);
     path = push.path();
   }
   const bool alone = g_backwards.fetch_add(1, std::memory_order_relaxed) == 0;
@@ -266,9 +253,10 @@ void on_library(const char* file) noexcept {
   static constinit std::atomic<bool> g_begun = false;
   if (!trace::wants_torch() || !is_torch(file)) return;
   const python::Api* python = python::api();
-  if (python == nullptr || python->this_thread() == nullptr || python->has_lock() == 0) return;
+  if (python == nullptr || !python::holds_lock(*python)) return;
   if (g_begun.exchange(true)) return;
   trace::share_paths();
+  python::operators_have_places();
   const bool reads = python::begin_places();
   static constexpr python::Function kFunctions[] = {{"begin_module", begin_module},
                                                     {"end_module", end_module},

@@ -8,7 +8,7 @@
 namespace pasta::adapters::common::python {
 namespace {
 
-enum class Found : int { kNotTried, kTrying, kNo, kYes };
+enum class Found : int { kNotTried, kTrying, kYes };
 constinit std::atomic<Found> g_found = Found::kNotTried;
 constinit Api g_api = {};
 
@@ -21,6 +21,9 @@ bool find(const char* name, Pointer& to) {
 
 bool find_all(Api& api) {
   if (!find("Py_IsFinalizing", api.is_ending)) find("_Py_IsFinalizing", api.is_ending);
+  if (!find("PyThreadState_GetUnchecked", api.current)) {
+    find("_PyThreadState_UncheckedGet", api.current);
+  }
   if (!find("PyGC_Disable", api.stop_collector) || !find("PyGC_Enable", api.start_collector)) {
     api.stop_collector = nullptr;
     api.start_collector = nullptr;
@@ -53,7 +56,9 @@ struct Method {
 constexpr int kTakesTuple = 1;  // METH_VARARGS
 constexpr int kFile = 257;      // Py_file_input
 constexpr std::size_t kMostFunctions = 16;
-constinit Method g_methods[kMostFunctions] = {};  // Python keeps their addresses
+// Of all programs, with the lock; Python keeps their addresses.
+constinit Method g_methods[kMostFunctions] = {};
+constinit std::size_t g_method_count = 0;
 
 bool give(const Api& api, Object* names, const char* name, Object* value) {
   if (value == nullptr) return false;
@@ -68,22 +73,29 @@ const Api* api() noexcept {
   Found found = g_found.load(std::memory_order_acquire);
   if (found == Found::kNotTried &&
       g_found.compare_exchange_strong(found, Found::kTrying, std::memory_order_acquire)) {
-    found = find_all(g_api) ? Found::kYes : Found::kNo;
+    found = find_all(g_api) ? Found::kYes : Found::kNotTried;  // it may be loaded later
     g_found.store(found, std::memory_order_release);
   }
   return found == Found::kYes ? &g_api : nullptr;
 }
 
+bool holds_lock(const Api& python) noexcept {
+  ThreadState* thread = python.this_thread();
+  return thread != nullptr && python.has_lock() != 0 &&
+         (python.current == nullptr || python.current() == thread);
+}
+
 bool run(const char* program, const char* name, const Function* functions, std::size_t count,
          const Text* texts, std::size_t text_count) noexcept {
   const Api* python = api();
-  if (python == nullptr || count > kMostFunctions) return false;
+  if (python == nullptr || g_method_count + count > kMostFunctions) return false;
   Object* names = python->make_dictionary();
   bool fine = names != nullptr && python->set_item(names, "__builtins__", python->builtins()) == 0;
   for (std::size_t i = 0; fine && i < count; ++i) {
-    g_methods[i] = {functions[i].name, functions[i].call, kTakesTuple, nullptr};
-    fine = give(*python, names, functions[i].name,
-                python->make_function(&g_methods[i], nullptr, nullptr));
+    Method& method = g_methods[g_method_count++];
+    method = {functions[i].name, functions[i].call, kTakesTuple, nullptr};
+    fine =
+        give(*python, names, functions[i].name, python->make_function(&method, nullptr, nullptr));
   }
   for (std::size_t i = 0; fine && i < text_count; ++i) {
     fine = give(*python, names, texts[i].name,

@@ -19,6 +19,7 @@ struct Api {
   int (*take_lock)();             // PyGILState_Ensure
   void (*leave_lock)(int);        // PyGILState_Release
   int (*is_ending)();             // Py_IsFinalizing; may be none
+  ThreadState* (*current)();      // PyThreadState_GetUnchecked; may be none
   const char* (*version)();       // Py_GetVersion
   // Of an object that somebody keeps.
   std::ptrdiff_t (*length)(Object*);                 // PyUnicode_GetLength
@@ -49,8 +50,11 @@ struct Api {
   int (*start_collector)();                           // PyGC_Enable; may be none
 };
 
-// None when there is no interpreter, or one that is too old. Does not need the lock.
+// None when there is no interpreter yet, or one that is too old. Does not need the lock.
 const Api* api() noexcept;
+// Whether this thread runs Python and has the lock: has_lock() alone says yes to any, once there is
+// a second interpreter.
+bool holds_lock(const Api& python) noexcept;
 
 // A function for Python: gets a tuple of its arguments.
 struct Function {

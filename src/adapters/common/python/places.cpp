@@ -237,10 +237,11 @@ std::string_view place_of(const File* file, bool is_kept, Object* function, int 
 // make an object each.
 class LockedFrames {
  public:
-  explicit LockedFrames(const Api& python) : python_(python) {
+  LockedFrames(const Api& python, bool at_once) : python_(python) {
     ThreadState* thread = python.this_thread();
     if (thread == nullptr) return;
-    has_lock_ = python.has_lock() != 0;
+    has_lock_ = holds_lock(python);
+    if (!has_lock_ && at_once) return;
     // To wait for the lock then would be to wait for ever.
     if (!has_lock_ && python.is_ending != nullptr && python.is_ending() != 0) return;
     if (!has_lock_) state_ = python.take_lock();
@@ -313,6 +314,9 @@ std::string_view short_path(std::string_view path) noexcept {
 }
 
 bool begin_places() noexcept {
+  static constinit bool begun = false;
+  if (begun) return g_reads.load(std::memory_order_relaxed);
+  begun = true;
   short_path({});  // finds out the folder
   const bool reads = learn_frames();
   g_reads.store(reads, std::memory_order_relaxed);
@@ -354,7 +358,10 @@ void Places::add(std::string_view place) noexcept {
   is_library_ = false;
 }
 
-void Places::find(bool all) noexcept {
+void Places::find(bool all) noexcept { find(all, false); }
+void Places::find_at_once(bool all) noexcept { find(all, true); }
+
+void Places::find(bool all, bool at_once) noexcept {
   count_ = 0;
   const Api* python = api();
   if (python == nullptr) return;
@@ -362,7 +369,7 @@ void Places::find(bool all) noexcept {
     Frames frames;
     find_in(frames, all);
   } else {
-    LockedFrames frames(*python);
+    LockedFrames frames(*python, at_once);
     find_in(frames, all);
   }
 }

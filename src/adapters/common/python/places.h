@@ -21,6 +21,9 @@ class Places {
   // `all`: the whole stack; else only the innermost place of the user's own, or where nothing is,
   // of a package, or else of anything.
   void find(bool all) noexcept;
+  // The same, waiting for nobody in any case: where that takes a lock that the thread does not
+  // have, there are none.
+  void find_at_once(bool all) noexcept;
   // One more, the innermost, of the user's own; `place` has to stay.
   void add(std::string_view place) noexcept;
   [[nodiscard]] std::uint32_t count() const { return count_; }
@@ -29,6 +32,7 @@ class Places {
   [[nodiscard]] std::string_view operator[](std::uint32_t i) const { return places_[i]; }
 
  private:
+  void find(bool all, bool at_once) noexcept;
   template <class Stack>
   void find_in(Stack& frames, bool all) noexcept;
   std::uint32_t count_ = 0;

@@ -1,0 +1,108 @@
+#include "adapters/common/python/call_places.h"
+
+#include <atomic>
+
+#include "adapters/common/python/interpreter.h"
+#include "trace/append_text.h"
+
+namespace pasta::adapters::common::python {
+namespace {
+
+using trace::SpoolPush;
+using trace::spool::PythonMode;
+
+constexpr std::uint32_t kCallStack = 0x63616c6c;  // of ranges of a thread
+
+constinit std::atomic<PlacedCalls> g_placed = PlacedCalls::kNone;
+constinit std::atomic<bool> g_has_operators = false;
+constinit std::atomic<bool> g_begun = false;
+
+// What ends the reading of frames when the interpreter does.
+constexpr char kAtEnd[] = "import atexit\natexit.register(end_places)\n";
+
+Object* end_places(Object*, Object*) noexcept {
+  python::end_places();
+  return api()->make_number(0);
+}
+
+void tell(const Api& python, bool reads) {
+  char text[96];
+  constexpr std::size_t kRoom = 60;
+  char* at = text;
+  for (const char* from = python.version(); *from != '\0' && at < text + kRoom; ++from)
+    *at++ = *from;
+  SpoolPush push = SpoolPush::even_stopped();
+  if (!push) return;
+  push.fact("python", {text, static_cast<std::size_t>(at - text)});
+  if (reads) return;
+  push.note(Reason::kNotRecorded, 1,
+            "where Python calls CUDA and OpenCL without its lock: frames of this Python cannot be "
+            "read");
+}
+
+}  // namespace
+
+std::uint64_t open_places(SpoolPush& push, const Places& places, std::uint32_t stack) noexcept {
+  const std::uint32_t count = places.count();
+  if (count == 0 || push.lies_in(places[count - 1], ScopeDomain::kPython)) return 0;
+  // That a library runs what is open is known already, and its lines say nothing to the user.
+  if (places.are_of_library() && push.scope().value != 0) return 0;
+  std::uint64_t first = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t range =
+        push.open({.name = places[i], .domain = ScopeDomain::kPython}, stack);
+    if (first == 0) first = range;
+  }
+  return first;
+}
+
+void begin_call_places() noexcept {
+  if (g_begun.load(std::memory_order_relaxed)) return;
+  if (trace::call_places_mode() == PythonMode::kOff) return;
+  const Api* python = api();
+  if (python == nullptr || !holds_lock(*python)) return;
+  Object* frame = python->frame(python->this_thread());
+  if (frame == nullptr) return;
+  python->release(frame);
+  if (g_begun.exchange(true)) return;
+  const bool reads = begin_places();
+  static constexpr Function kFunctions[] = {{"end_places", end_places}};
+  run(kAtEnd, kOwnProgram, kFunctions, 1, nullptr, 0);
+  tell(*python, reads);
+  g_placed.store(PlacedCalls::kAll, std::memory_order_release);
+}
+
+void operators_have_places() noexcept { g_has_operators.store(true, std::memory_order_relaxed); }
+
+PlacedCalls placed_calls() noexcept {
+  const PlacedCalls placed = g_placed.load(std::memory_order_acquire);
+  return placed == PlacedCalls::kAll && g_has_operators.load(std::memory_order_relaxed)
+             ? PlacedCalls::kOutsideOperators
+             : placed;
+}
+
+std::uint64_t open_call_place() noexcept {
+  {
+    SpoolPush push;
+    if (!push || push.lies_in(ScopeDomain::kOperator)) return 0;
+  }
+  // Not within a push: the thread may have the interpreter's lock, and then this is code of Python.
+  Places places;
+  places.find_at_once(trace::call_places_mode() == PythonMode::kStacks);
+  SpoolPush push;
+  if (!push || places.count() == 0) return 0;
+  if (push.lies_in(places[places.count() - 1], ScopeDomain::kPython)) return 0;
+  // Within a call Python does not go on: one that is open in another place has ended, and the
+  // vendor has not told us, as when it is asked no more.
+  while (push.depth(kCallStack) > 0) push.close_innermost(kCallStack);
+  return open_places(push, places, kCallStack);
+}
+
+void close_call_place(std::uint64_t place) noexcept {
+  if (place == 0) return;
+  SpoolPush push = SpoolPush::even_stopped();
+  // What is given back by a vendor may be no place, where its call began before it was asked for.
+  if (push && push.depth(kCallStack) > 0) push.close_from(place);
+}
+
+}  // namespace pasta::adapters::common::python
