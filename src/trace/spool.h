@@ -144,9 +144,12 @@ struct OpenRange {
   std::uint32_t stack;
   std::uint16_t domain;
   std::uint8_t captures;  // sum of kCaptures and its kin
-  std::uint8_t silent;    // 1: left out, or lost and counted: it is not kept
+  std::uint8_t silent;    // not 0: it is not kept, see below
 };
 inline constexpr std::uint32_t kMaxOpen = 128;
+// OpenRange::silent.
+inline constexpr std::uint8_t kLeftOut = 1;   // or lost and counted
+inline constexpr std::uint8_t kPathOnly = 2;  // part of paths, and no event
 // OpenRange::captures.
 inline constexpr std::uint8_t kCaptures = 1;       // it is one of those that RunPage::capture names
 inline constexpr std::uint8_t kLastIteration = 2;  // its end ends the iterations that are wanted

@@ -1094,7 +1094,7 @@ void begin_lane(SpoolThread& thread) {
   for (std::uint32_t i = 0; i < thread.open_count; ++i) {
     OpenRange& range = thread.open[i];
     range.name = range.scope = range.frame = range.arguments = 0;
-    if (range.silent != 0) continue;
+    if (range.silent == kLeftOut) continue;
     range.name = intern_text(thread, thread.open_names[i]);
     range.scope = frame;
     if (const SharedPath path = thread.autograd[i].path; path > kOutside) {
@@ -1106,7 +1106,7 @@ void begin_lane(SpoolThread& thread) {
     }
     range.frame = intern_frame(thread, frame, range.name, static_cast<ScopeDomain>(range.domain));
     if (range.name == 0 || range.frame == 0) {
-      range.silent = 1;
+      range.silent = kLeftOut;
       range.frame = 0;
       count_dropped(&thread);
       continue;
@@ -1820,8 +1820,9 @@ std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
               .forward_thread = static_cast<std::uint32_t>(said.forward_thread),
               .path = kNoPath};
   if (silent) {
-    range.silent = 1;
+    range.silent = kLeftOut;
   } else {
+    if (said.path_only) range.silent = kPathOnly;
     range.name = intern_text(thread, said.name);
     range.scope = thread.scope;
     const bool numbered = said.sequence != 0 && said.sequence != autograd.backward;

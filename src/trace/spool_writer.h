@@ -128,6 +128,8 @@ struct Said {
   std::uint64_t forward_thread = 0;
   // Where it hangs on a thread that has nothing open, unless below its forward operator.
   SharedPath below = kNoPath;
+  // Part of the paths of what lies in it, and no event of its own.
+  bool path_only = false;
 };
 
 class SpoolPush {

@@ -3,7 +3,7 @@
 the time of operators is what PyTorch's own profiler says, and what it costs.
 
     tests/gpu/layers_check.py --pastaprof PROGRAM --output FOLDER [--models MODEL...] [--without-compiler]
-                             [coverage] [cost]
+                             [--compiled] [coverage] [cost]
 
 Each part has a time limit of its own and writes FOLDER/layers.json when it is over. Exit code: 0 when every
 check held."""
@@ -27,9 +27,9 @@ import sys
 sys.path.insert(0, {here!r})
 import torch
 import workload
-steps, windows, profile = {steps}, {windows}, {profile}
+steps, windows, profile, compiled = {steps}, {windows}, {profile}, {compiled}
 for name in {models!r}:
-    step = workload.make(name)
+    step = workload.make(name, compiled)
     for _ in range(3):
         step()
     for window in range(windows):
@@ -80,7 +80,8 @@ class Check:
         (self.output / "layers.json").write_text(json.dumps(self.figures, indent=1))
 
     def python(self, watched, timeout):
-        text = PROGRAM.format(here=str(HERE), steps=STEPS, windows=WINDOWS, profile=not watched, models=tuple(self.arguments.models))
+        text = PROGRAM.format(here=str(HERE), steps=STEPS, windows=WINDOWS, profile=not watched,
+                              compiled=self.arguments.compiled, models=tuple(self.arguments.models))
         program = self.work / "train.py"
         program.write_text(text)
         before = [self.pastaprof, "run", "-f", "-o", "t.pasta", "--report", "report.txt", "--"] if watched else []
@@ -102,7 +103,7 @@ class Check:
         how = "by a dispatch mode" if self.arguments.without_compiler else "by its callbacks"
         self.check("operators " + how, any(how in fact for fact in facts), "")
         frames = {None: ()}
-        found = {name: {"work": 0, "operator": 0, "module": 0, "line": 0, "ns": 0, "lacking": {},
+        found = {name: {"work": 0, "operator": 0, "module": 0, "part": 0, "line": 0, "ns": 0, "lacking": {},
                         "operators": [{} for _ in range(WINDOWS)]}
                  for name in self.arguments.models}
         windows = {(name, int(window)): (int(start), int(end)) for start, end, name, window in re.findall(
@@ -125,6 +126,7 @@ class Check:
                 for what in ("operator", "module"):
                     sums[what] += what in domains
                 sums["line"] += "python" in domains
+                sums["part"] += domains.count("module") > 1
                 operator = next((n for d, n in reversed(path) if d == "operator"), "(none)")
                 times = sums["operators"][window]
                 times[operator] = times.get(operator, 0) + int(end) - int(start)
@@ -136,10 +138,13 @@ class Check:
             count = sums["work"] or 1
             self.check(f"{name}: work with an operator", sums["operator"] == count, f"{sums['operator']} of {sums['work']}")
             self.check(f"{name}: work with a line", sums["line"] == count, f"{sums['line']} of {sums['work']}")
-            print(f"       {name}: work in a module {sums['module']} of {sums['work']}, the rest outside", flush=True)
+            print(f"       {name}: work in a module {sums['module']} of {sums['work']}, in one that is part of another "
+                  f"{sums['part']}, the rest outside", flush=True)
             sums["lacking"] = dict(sorted(sums["lacking"].items(), key=lambda item: -item[1])[:25])
         self.figures["coverage"] = found
         self.write()
+        if self.arguments.compiled:
+            return
         profiled = self.python(False, 120)
         profiler = {}
         for line in profiled.stdout.splitlines():
@@ -231,6 +236,7 @@ def main():
     parser.add_argument("--output", required=True)
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--without-compiler", action="store_true", help="what there is without the extension")
+    parser.add_argument("--compiled", action="store_true", help="models by torch.compile; coverage alone")
     parser.add_argument("--without", nargs="+", default=[], metavar="MODE", help="modes that cost leaves out")
     parser.add_argument("--seconds", type=float, default=30, help="of the turns of cost")
     parser.add_argument("parts", nargs="*", default=["coverage", "cost"])

@@ -34,13 +34,14 @@ def wait_ms():
     return (time.perf_counter() - begin) * 1e3
 
 
-def make(name):
-    """The function that does one step of it, and tells how long it waited."""
+def make(name, compiled=False):
+    """The function that does one step of it, and tells how long it waited; `compiled`: by PyTorch's compiler."""
     model, phase = name.split("-")
     torch.manual_seed(0)
     if model == "resnet50":
         import torchvision
         network = torchvision.models.resnet50().cuda()
+        network = torch.compile(network) if compiled else network
         images = torch.randn(32, 3, 224, 224, device="cuda")
         labels = torch.randint(0, 1000, (32,), device="cuda")
         forward = lambda: network(images)
@@ -49,6 +50,7 @@ def make(name):
         from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
         network = GPT2LMHeadModel(GPT2Config()) if model == "gpt2" else BertForMaskedLM(BertConfig())
         network.cuda()
+        network = torch.compile(network) if compiled else network
         words = torch.randint(0, 30000, (8, 512), device="cuda")
         forward = lambda: network(input_ids=words)
         loss = lambda: network(input_ids=words, labels=words).loss

@@ -72,40 +72,63 @@ PACKAGE = {
     "_inductor/utils.py": """
         def aggregate_origins(nodes): return nodes
         """,
-    "_inductor/codegen/triton.py": """
-        def get_path(name, ending):
-            return None, None, name + "." + ending
-        class TritonScheduling:
-            def define_kernel(self, source, nodes, kernel):
-                get_path(source, "py")
-                return kernel
+    "_inductor/ir.py": """
+        def get_kernel_metadata(nodes, wrapper):
+            return "# Source Nodes: [x], Original ATen: [aten.gelu, prims.mul]", ""
+        """,
+    "_inductor/codecache.py": """
+        class PyCodeCache:
+            @classmethod
+            def load_by_key_path(cls, key, path):
+                names = {}
+                exec(compile(open(path).read(), path, "exec"), names)
+                return names
         """,
     "_inductor/runtime/triton_heuristics.py": """
         class CachingAutotuner:
             def __init__(self, fn): self.fn = fn
             def run(self, *args, stream): return args
         """,
-    # What PyTorch's compiler writes, and what it says while it does.
+    # What PyTorch's compiler knows of nodes, and what it writes.
     "../compiled.py": """
+        import os, tempfile
         from types import SimpleNamespace
-        from torch._inductor.codegen.triton import TritonScheduling
-        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
-
-        def made(name, *stacks):
-            TritonScheduling().define_kernel(name, [SimpleNamespace(meta={"stack_trace": s}) for s in stacks], name)
-            names = {}
-            exec(compile(f"def {name}(): pass", name + ".py", "exec"), names)
-            return CachingAutotuner(names[name])
+        from torch._inductor import codecache, ir
 
         USER = 'File "program.py", line {}, in sort\\n  call()\\n'
         LIBRARY = 'File "/x/site-packages/x.py", line 2, in x\\n'
-        one = made("one", USER.format(26) + LIBRARY, USER.format(25), None)
-        unknown = made("unknown", None)
 
+        def node(stack, *modules, key="nn_module_stack"):
+            return SimpleNamespace(meta={"stack_trace": stack, key: {name: (name, "Class") for name in modules}})
+
+        norm = node(USER.format(26) + LIBRARY, "L['self'].layers[0]", "L['self'].layers.0.norm")
+        up = node(USER.format(25), "L['self']._modules['layers']._modules['0']", "L['self'].layers[0].up",
+                  key="fwd_nn_module_stack")
+        made = SimpleNamespace(meta={})
+        said = [ir.get_kernel_metadata(nodes, None)[0] for nodes in ([norm, made], [norm, up], [made], [node(USER.format(30))])]
+        TEXT = '''
+        from torch import call as operator
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+        def one(): pass
+        def unknown(): pass
+        one, unknown = CachingAutotuner(one), CachingAutotuner(unknown)
         def call():
-            # Topologically Sorted Source Nodes: [x], Original ATen: [aten.gelu, prims.mul]
+            {}
             one.run(stream=0)
+            {}
+            operator("left to PyTorch")
+            {}
             unknown.run(stream=0)
+            {}
+            operator("of the model")
+        '''.replace("\\n        ", "\\n")
+        with tempfile.TemporaryDirectory(suffix="torchinductor_") as folder:
+            path = os.path.join(folder, "torchinductor_compiled.py")
+            with open(path, "w") as file:
+                file.write(TEXT.format(*said))
+            call = codecache.PyCodeCache.load_by_key_path("key", path)["call"]
+            import linecache
+            linecache.getlines(path)
         """}
 
 SCRIPT = """\
@@ -170,7 +193,9 @@ FOUND = {
     "lambda": "program.py(33): <lambda>", "in a string": "<string>(1): <module>", "key": "program.py(25): sort",
     "in a range": "program.py(37): <module>", "thread": "program.py(38): <lambda>",
     "triton::kernel": "program.py(46): <module>", "letters": "program.py(51): größe",
-    "triton::one": "program.py(25, 26): sort", "triton::unknown": "program.py(49): <module>"}
+    "triton::one": "program.py(26): sort", "triton::unknown": "program.py(49): <module>",
+    "left to PyTorch": "program.py(25, 26): sort", "of the model": "program.py(30): sort"}
+MODULES = {"triton::one": ["layers.0", "layers.0.norm"], "left to PyTorch": ["layers.0"]}
 
 
 SAY = """import sys, sysconfig
@@ -211,14 +236,17 @@ class Frames(unittest.TestCase):
             dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=folder, capture_output=True, encoding="utf-8", check=True).stdout
             self.assertIn("operators by a dispatch mode", dump)
             self.assertNotIn("places in Python with its lock", dump)
-            frames = {number: (around, name) for number, around, name in
-                      re.findall(r'^frame (\S+)(?: in=(\S+))? "([^"]*)"', dump, re.M)}
+            frames, modules = {}, {"": []}
+            for number, around, name, domain in re.findall(r'^frame (\S+)(?: in=(\S+))? "([^"]*)" (\w+)', dump, re.M):
+                frames[number] = around, name
+                modules[number] = modules[around] + ([name] if domain == "module" else [])
             self.assertRegex(dump, r'"triton::kernel" operator .*\\"file\\":\\"program.py\\",\\"line\\":42')
             self.assertRegex(dump, r'"triton::one" operator .*\\"operators\\":\[\\"aten::gelu\\",\\"prims::mul\\"\]')
-            self.assertNotRegex(dump, r'"triton::unknown" operator .*operators')
+            self.assertNotRegex(dump, r'(?m)^scope .*" module')
             found = {}
             for name, around in re.findall(r'^scope \S+ \S+ \S+ "([^"]*)" operator.*? scope=(\S+)', dump, re.M):
-                if mode == "stacks" and name not in ("triton::kernel", "triton::one"):
+                self.assertEqual(modules[around], MODULES.get(name, []), name)
+                if mode == "stacks" and name not in ("triton::kernel", "triton::one", "left to PyTorch", "of the model"):
                     self.assertRegex(frames[around][1], "_python_dispatch.py|compiled.py")
                     around = frames[around][0]
                 found.setdefault(name, []).append(frames[around][1])

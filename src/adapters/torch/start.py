@@ -1,7 +1,7 @@
 """What begins to watch PyTorch, in the watched process, when PyTorch is about to be loaded.
 
 Run by the collector (torch.cpp), which gives it the functions begin_module, end_module,
-begin_operator, end_operator, begin_backward, end_backward, end_places, fact, library, short_path and table and
+begin_operator, end_operator, begin_backward, end_backward, end_places, fact, library, origin, short_path and table and
 the texts EXTENSION, FALLBACK and PLACES. Nothing of it may fail into the program: what cannot be watched is said as a fact of
 the process.
 """
@@ -269,15 +269,27 @@ def watch_backward(torch):
 
 # --- kernels that Triton launches
 
+MARK = "# pastaprof: "  # in what PyTorch's compiler writes
+LONGEST_MARK = 8 << 10
+
+
+def module_name(path):
+    """"L['self'].layers[0].norm" or "L['self']._modules['layers']._modules['0'].norm": "layers.0.norm"."""
+    import re
+    path = re.sub(r"^[LG]\['(\w+)'\]", lambda match: "" if match[1] == "self" else match[1], path)
+    return re.sub(r"(?:\._modules)?\['?(\w+)'?\]", r".\1", path).strip(".")
+
+
 def watch_compiler(torch):
-    """Gives a function that says of a kernel of PyTorch's compiler, by its file, in which lines of the program it
-    has its origin: None where that is not known, as where the compiler has found it in its cache."""
+    """Where PyTorch's compiler calls a kernel it writes a line above it, with the operators that it was made of. It
+    gets another: the lines of the program and the modules that these were called in. That is told when the code
+    is loaded, also from the compiler's cache."""
     import functools
+    import json
     import os
     import re
     frame = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
     library = os.path.dirname(torch.__file__) + os.sep
-    lines = {}
 
     def line_of(node):
         """The nearest of the user's own in the program's stack, as it was when the node was made."""
@@ -288,43 +300,78 @@ def watch_compiler(torch):
         file, line, function = (own or frames)[-1]
         return short_path(file), function, int(line)
 
-    def origin(nodes):
-        from torch._inductor.utils import aggregate_origins
+    def place_of(nodes):
         found = {}
-        for file, function, line in filter(None, map(line_of, aggregate_origins(nodes))):
+        for file, function, line in filter(None, map(line_of, nodes)):
             found.setdefault((file, function), set()).add(line)
         places = [f"{file}({', '.join(map(str, sorted(at)))}): {function}" for (file, function), at in sorted(found.items())]
-        return " + ".join(places) or None
+        return " + ".join(places)
 
-    def watch(module):
-        kind = module.TritonScheduling
-        plain, plain_path = kind.define_kernel, module.get_path
-        files = {}  # by name, of the graph that is compiled now
-        made = []
+    def modules_of(node):
+        """The outermost first; None where nothing is known of it."""
+        stack = node.meta.get("fwd_nn_module_stack") or node.meta.get("nn_module_stack")
+        if not stack:  # in the model itself, or made by the compiler
+            return [] if node.meta.get("stack_trace") else None
+        names = [module_name(entry[0] if isinstance(entry, tuple) else str(key)) for key, entry in stack.items()]
+        return [name for name in names if name]
 
-        def get_path(*args, **kwargs):
-            result = plain_path(*args, **kwargs)
-            made.append(result[2])
-            return result
+    def common(stacks):
+        """The modules that all were called in."""
+        together = None
+        for names in filter(lambda names: names is not None, stacks):
+            together = names if together is None else os.path.commonprefix([together, names])
+        return together or []
 
+    def marked(plain):
         @functools.wraps(plain)
-        def define_kernel(self, source, nodes, *more):
-            made.clear()
-            name = plain(self, source, nodes, *more)
+        def get_kernel_metadata(schedule, *more):
+            said, detailed = plain(schedule, *more)
             try:
-                if made:
-                    files[name] = made[-1]
-                place = origin(nodes)
-                # Where it serves several it is not known for which it is launched.
-                lines[files[name]] = place if lines.get(files[name], place) == place else None
+                from torch._inductor.utils import aggregate_origins
+                nodes = list(aggregate_origins(schedule))
+                place = place_of(nodes)
+                mark = json.dumps({"place": place, "modules": common(map(modules_of, nodes))}, separators=(",", ":"))
+                if place and said and len(mark) < LONGEST_MARK:
+                    said += " " + MARK + mark
             except Exception:
                 pass
-            return name
+            return said, detailed
 
-        kind.define_kernel, module.get_path = define_kernel, get_path
+        return get_kernel_metadata
 
-    when_imported({"torch._inductor.codegen.triton": watch})
-    return lines.get
+    def tell(path):
+        """Of code that is about to be loaded."""
+        known, begin = None, 0
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        for number, line in enumerate([*lines, "end"], 1):
+            # What stands above a kernel's own code is not indented.
+            is_code = line[:1] not in ("", " ", "\t", "#")
+            if known and (is_code or "Original ATen:" in line):
+                origin(path, begin, number - 1, known["place"], "".join(name + "\n" for name in known["modules"]))
+                known = None
+            if MARK in line and line[0] in " \t":
+                known, begin = json.loads(line.partition(MARK)[2]), number
+
+    def watch_metadata(module):
+        module.get_kernel_metadata = marked(module.get_kernel_metadata)
+
+    def watch_loads(module):
+        kind = module.PyCodeCache
+        plain = kind.load_by_key_path.__func__
+
+        @functools.wraps(plain)
+        def load_by_key_path(cls, key, path, *more, **named):
+            try:
+                tell(path)
+            except Exception:
+                pass
+            return plain(cls, key, path, *more, **named)
+
+        kind.load_by_key_path = classmethod(load_by_key_path)
+
+    when_imported({"torch._inductor.ir": watch_metadata, "torch._inductor.codegen.triton": watch_metadata,
+                   "torch._inductor.codecache": watch_loads})
 
 
 def operators_of(frame):
@@ -338,7 +385,7 @@ def operators_of(frame):
         if frame.f_code.co_name == "call":
             for line in range(frame.f_lineno, max(frame.f_lineno - 40, 0), -1):
                 text = linecache.getline(frame.f_code.co_filename, line)
-                said = re.search(r"# .*Original ATen: \[(.*)\]", text)
+                said = re.search(r"# .*Original ATen: \[([^\]]*)\]", text)
                 if said:
                     return re.sub(r"\b([a-z_]\w*)\.", r"\1::", said[1]).split(", ") if said[1] else None
                 if ".run(" in text and line < frame.f_lineno:
@@ -353,7 +400,6 @@ def watch_triton(torch):
     import json
     import sys
     known = {}  # by the function that is compiled, which Triton keeps
-    line_of = watch_compiler(torch)
 
     def learn(kernel, frame):
         function = kernel
@@ -364,8 +410,7 @@ def watch_triton(torch):
         operators = operators_of(frame)
         if operators:
             about["operators"] = operators
-        known[id(kernel)] = (kernel, "triton::" + function.__name__, json.dumps(about, separators=(",", ":")),
-                             line_of(code.co_filename) or "")
+        known[id(kernel)] = kernel, "triton::" + function.__name__, json.dumps(about, separators=(",", ":"))
         return known[id(kernel)]
 
     def watch(kind):
@@ -376,8 +421,8 @@ def watch_triton(torch):
             begun = 0
             if not kwargs.get("warmup"):  # which only compiles it
                 try:
-                    _, name, about, line = known.get(id(self.fn)) or learn(self.fn, sys._getframe(1))
-                    begun = begin_operator(name, about, 0, 0, 0, FORWARD, line)
+                    _, name, about = known.get(id(self.fn)) or learn(self.fn, sys._getframe(1))
+                    begun = begin_operator(name, about, 0, 0, 0, FORWARD)
                 except Exception:
                     pass
             try:
@@ -413,6 +458,7 @@ def begin(torch):
         atexit.register(end_places)
         watch_modules(torch)
         watch_backward(torch)
+        watch_compiler(torch)
         watch_triton(torch)
     except Exception as error:
         fact("torch", f"not watched: {type(error).__name__}: {error}")

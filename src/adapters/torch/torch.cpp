@@ -48,17 +48,14 @@ StringId known_arguments(SpoolPush& push, PastaOperator* what) {
   return known;
 }
 
-// `place`: the line of the program that it has its origin in, where that is known; it lies in the
-// rest of the stack.
-PastaOpened open_at(PastaOperator* what, std::string_view place) noexcept {
+PastaOpened open(PastaOperator* what) noexcept {
   const std::string_view name{what->name, what->name_bytes};
   PastaOpened opened{};
   python::Places places;
   // Before the push, which other threads would wait for.
   const PythonMode mode = trace::python_mode();
   if (what->wants_place != 0 && mode != PythonMode::kOff && trace::is_collecting()) {
-    if (place.empty() || mode == PythonMode::kStacks) places.find(mode == PythonMode::kStacks);
-    if (!place.empty()) places.add(place);
+    places.find(mode == PythonMode::kStacks);
   }
   SpoolPush push = SpoolPush::opening(name);
   if (!push) return opened;
@@ -75,8 +72,6 @@ PastaOpened open_at(PastaOperator* what, std::string_view place) noexcept {
                                                  : trace::kNoPath});
   return opened;
 }
-
-PastaOpened open(PastaOperator* what) noexcept { return open_at(what, {}); }
 
 void close(PastaOpened opened) noexcept {
   if (opened.range == 0) return;
@@ -152,8 +147,8 @@ Object* end_module(Object*, Object*) noexcept {
   return number(0);
 }
 
-// begin_operator(name, arguments, sequence, forward_thread, thread, kind[, place]): what
-// end_operator() needs
+// begin_operator(name, arguments, sequence, forward_thread, thread, kind): what end_operator()
+// needs
 Object* begin_operator(Object*, Object* arguments) noexcept {
   PastaOperator what{};
   const std::string_view name = text_at(arguments, 0), said = text_at(arguments, 1);
@@ -168,8 +163,7 @@ Object* begin_operator(Object*, Object* arguments) noexcept {
   what.wants_place = kind == kForward;
   what.is_backward = kind == kBackward;
   what.is_user_scope = kind == kUserScope;
-  const PastaOpened opened =
-      open_at(&what, api().items(arguments) > 6 ? text_at(arguments, 6) : std::string_view());
+  const PastaOpened opened = open(&what);
   // Whoever ends places ends what is in them.
   return number(opened.places != 0 ? opened.places : opened.range);
 }
@@ -216,6 +210,14 @@ Object* fact(Object*, Object* arguments) noexcept {
 // library(folder)
 Object* library(Object*, Object* arguments) noexcept {
   python::add_library(text_at(arguments, 0));
+  return number(0);
+}
+
+// origin(file, first line, last line, place, modules): see python::add_origin()
+Object* origin(Object*, Object* arguments) noexcept {
+  python::add_origin(text_at(arguments, 0), static_cast<int>(number_at(arguments, 1)),
+                     static_cast<int>(number_at(arguments, 2)), text_at(arguments, 3),
+                     text_at(arguments, 4));
   return number(0);
 }
 
@@ -267,6 +269,7 @@ void on_library(const char* file) noexcept {
                                                     {"end_places", end_places},
                                                     {"fact", fact},
                                                     {"library", library},
+                                                    {"origin", origin},
                                                     {"short_path", short_path},
                                                     {"table", table}};
   const python::Text texts[] = {{"EXTENSION", kExtensionSource},

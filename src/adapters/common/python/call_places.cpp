@@ -1,9 +1,10 @@
 #include "adapters/common/python/call_places.h"
 
 #include <atomic>
+#include <cstddef>
+#include <string_view>
 
 #include "adapters/common/python/interpreter.h"
-#include "trace/append_text.h"
 
 namespace pasta::adapters::common::python {
 namespace {
@@ -25,16 +26,24 @@ Object* end_places(Object*, Object*) noexcept {
   return api()->make_number(0);
 }
 
-void tell(const Api& python, bool reads) {
-  char text[96];
-  constexpr std::size_t kRoom = 60;
-  char* at = text;
-  for (const char* from = python.version(); *from != '\0' && at < text + kRoom; ++from)
-    *at++ = *from;
+void tell_version(const Api& python) {
+  // "3.13.5 experimental free-threading build (main, ...".
+  std::string_view version(python.version());
+  const std::size_t end = version.find(" (");
+  if (end != version.npos) version.remove_suffix(version.size() - end);
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) push.fact("python", version);
+}
+
+// Of a call without a place, once: whether it has one that cannot be read.
+void tell_unread() {
+  static constinit std::atomic<bool> told = false;
+  if (reads_places() || told.load(std::memory_order_relaxed) || api()->this_thread() == nullptr ||
+      told.exchange(true)) {
+    return;
+  }
   SpoolPush push = SpoolPush::even_stopped();
   if (!push) return;
-  push.fact("python", {text, static_cast<std::size_t>(at - text)});
-  if (reads) return;
   push.note(Reason::kNotRecorded, 1,
             "where Python calls CUDA and OpenCL without its lock: frames of this Python cannot be "
             "read");
@@ -48,11 +57,20 @@ std::uint64_t open_places(SpoolPush& push, const Places& places, std::uint32_t s
   // That a library runs what is open is known already, and its lines say nothing to the user.
   if (places.are_of_library() && push.scope().value != 0) return 0;
   std::uint64_t first = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t range =
-        push.open({.name = places[i], .domain = ScopeDomain::kPython}, stack);
+  const auto open = [&](const trace::Said& said) {
+    const std::uint64_t range = push.open(said, stack);
     if (first == 0) first = range;
+  };
+  for (std::uint32_t i = 0; i + 1 < count; ++i) {
+    open({.name = places[i], .domain = ScopeDomain::kPython});
   }
+  // Nobody calls these modules: the compiler has left nothing of them but what they were to do.
+  for (std::string_view names = places.modules(); !names.empty();) {
+    const std::size_t end = names.find('\n');
+    open({.name = {names.data(), end}, .domain = ScopeDomain::kModule, .path_only = true});
+    names.remove_prefix(end + 1);
+  }
+  open({.name = places[count - 1], .domain = ScopeDomain::kPython});
   return first;
 }
 
@@ -65,10 +83,10 @@ void begin_call_places() noexcept {
   if (frame == nullptr) return;
   python->release(frame);
   if (g_begun.exchange(true)) return;
-  const bool reads = begin_places();
+  begin_places();
   static constexpr Function kFunctions[] = {{"end_places", end_places}};
   run(kAtEnd, kOwnProgram, kFunctions, 1, nullptr, 0);
-  tell(*python, reads);
+  tell_version(*python);
   g_placed.store(PlacedCalls::kAll, std::memory_order_release);
 }
 
@@ -89,8 +107,12 @@ std::uint64_t open_call_place() noexcept {
   // Not within a push: the thread may have the interpreter's lock, and then this is code of Python.
   Places places;
   places.find_at_once(trace::call_places_mode() == PythonMode::kStacks);
+  if (places.count() == 0) {
+    tell_unread();
+    return 0;
+  }
   SpoolPush push;
-  if (!push || places.count() == 0) return 0;
+  if (!push) return 0;
   if (push.lies_in(places[places.count() - 1], ScopeDomain::kPython)) return 0;
   // Within a call Python does not go on: one that is open in another place has ended, and the
   // vendor has not told us, as when it is asked no more.

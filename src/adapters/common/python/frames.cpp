@@ -26,6 +26,7 @@ constinit std::atomic<std::uint32_t> g_reading = 0;
 constinit std::atomic<bool> g_ended = false;
 
 constexpr int kFramesAreNoObjects = 11;  // since Python 3.11
+constexpr int kBytecodeOfThreads = 14;   // each thread has its own, where there is no lock
 constexpr int kYields = 10000;
 constexpr std::ptrdiff_t kWord = sizeof(void*);
 
@@ -50,6 +51,11 @@ int minor_version(const Api& python) {
   const char* version = python.version();  // "3.12.1 (main, ..."
   if (std::strncmp(version, kThree.data(), kThree.size()) != 0) return 0;
   return std::atoi(version + kThree.size());
+}
+
+// A build without the interpreter's lock: "3.14.0 free-threading build (main, ...".
+bool has_no_lock(const Api& python) {
+  return std::strstr(python.version(), "free-threading") != nullptr;
 }
 
 // Of a member of `object` that is a number; -1: there is none.
@@ -91,6 +97,8 @@ std::ptrdiff_t find_word(const void* in, std::ptrdiff_t bytes, const void* word)
 // From the innermost frame of a thread, as a new object.
 bool learn_from(const Api& python, ThreadState* thread, Object* frame, Layout& layout) {
   layout.minor = minor_version(python);
+  // Where the bytecode of other threads lies, the first one's frames do not show.
+  if (layout.minor >= kBytecodeOfThreads && has_no_lock(python)) return false;
   Object* code = python.code(frame);
   Object* kind = python.member(code, "__class__");
   python.release(code);  // the frame has it

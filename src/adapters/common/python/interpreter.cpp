@@ -37,8 +37,7 @@ bool find_all(Api& api) {
          find("PyUnicode_FromStringAndSize", api.make_text) &&
          find("PyLong_FromUnsignedLongLong", api.make_number) &&
          find("PyLong_AsUnsignedLongLongMask", api.number) && find("PyTuple_GetItem", api.item) &&
-         find("PyTuple_Size", api.items) && find("PyDict_New", api.make_dictionary) &&
-         find("PyDict_SetItemString", api.set_item) &&
+         find("PyDict_New", api.make_dictionary) && find("PyDict_SetItemString", api.set_item) &&
          find("PyCFunction_NewEx", api.make_function) && find("PyEval_GetBuiltins", api.builtins) &&
          find("Py_CompileString", api.compile) && find("PyEval_EvalCode", api.evaluate) &&
          find("Py_GetVersion", api.version) && find("PyUnicode_GetLength", api.length) &&

@@ -37,7 +37,6 @@ struct Api {
   Object* (*make_number)(unsigned long long);         // PyLong_FromUnsignedLongLong
   unsigned long long (*number)(Object*);              // PyLong_AsUnsignedLongLongMask
   Object* (*item)(Object*, std::ptrdiff_t);           // PyTuple_GetItem: borrowed
-  std::ptrdiff_t (*items)(Object*);                   // PyTuple_Size
   Object* (*make_dictionary)();                       // PyDict_New
   int (*set_item)(Object*, const char*, Object*);     // PyDict_SetItemString
   Object* (*make_function)(void*, Object*, Object*);  // PyCFunction_NewEx

@@ -23,11 +23,19 @@ enum class Owner : std::uint8_t { kCollector, kLibrary, kPackage, kUser };
 // What has been seen, found by where Python has its texts, which may be gone and others lie there:
 // so they are compared. Any thread adds, and nothing is taken away. What finds no room is found out
 // each time.
+// Of lines of a file that a compiler has written: see add_origin().
+struct Origin {
+  const Origin* next;  // of any file
+  std::string_view path;
+  int first_line, last_line;
+  std::string_view place, modules;
+};
 struct File {
   const Object* text;
   std::string_view path;
   std::string_view name;  // as it is told
   Owner owner;
+  bool has_origins;
 };
 struct Place {
   const File* file;
@@ -35,6 +43,7 @@ struct Place {
   int line;
   std::string_view name;  // of the function
   std::string_view text;
+  const Origin* origin;
 };
 constexpr std::uint32_t kFiles = 1u << 12;
 constexpr std::uint32_t kPlaces = 1u << 15;
@@ -48,6 +57,8 @@ struct Seen {
   alignas(16) char bytes[kBytes];
 };
 constinit std::atomic<Seen*> g_seen = nullptr;
+constexpr std::uint32_t kOriginLists = 256;  // by the hash of their path
+constinit std::atomic<const Origin*> g_origins[kOriginLists] = {};
 
 constexpr std::uint32_t kMostLibraries = 4;
 constinit char g_libraries[kMostLibraries][PATH_MAX] = {};
@@ -147,6 +158,21 @@ Owner owner_of(std::string_view file) {
   return in_library(file).empty() ? Owner::kUser : Owner::kLibrary;
 }
 
+std::atomic<const Origin*>& origins_of(std::string_view path) {
+  std::uint32_t hash = 0;
+  for (const char letter : path) hash = hash * 31 + static_cast<unsigned char>(letter);
+  return g_origins[hash % kOriginLists];
+}
+// Of any of its lines, if `line` is 0.
+const Origin* find_origin(std::string_view path, int line) {
+  const Origin* origin = origins_of(path).load(std::memory_order_acquire);
+  for (; origin != nullptr; origin = origin->next) {
+    const bool is_in = line == 0 || (line >= origin->first_line && line <= origin->last_line);
+    if (is_in && origin->path == path) break;
+  }
+  return origin;
+}
+
 // Of a text that has not been seen, in the memory of `path`.
 File describe(Object* text, char (&path)[kLongestText]) {
   File file{};
@@ -154,6 +180,7 @@ File describe(Object* text, char (&path)[kLongestText]) {
   file.path = text_of(text, path, sizeof path);
   file.name = short_path(file.path);
   file.owner = owner_of(file.path);
+  file.has_origins = find_origin(file.path, 0) != nullptr;
   return file;
 }
 
@@ -203,18 +230,22 @@ std::string_view write_place(std::string_view file, int line, std::string_view f
 }
 
 // Text that stays, or where there is no room lies in `to`.
-std::string_view place_of(const File* file, bool is_kept, Object* function, int line, char* to,
-                          bool& stays) {
+struct Told {
+  std::string_view text;
+  bool stays;
+  const Origin* origin;
+};
+Told place_of(const File* file, bool is_kept, Object* function, int line, char* to) {
   Seen* all = is_kept ? seen() : nullptr;
   char name[kLongestText];
   const std::uint32_t from = hash_of(function, file, line);
-  stays = true;
   for (std::uint32_t i = 0; all != nullptr && i < kTries; ++i) {
     std::atomic<const Place*>& at = all->places[(from + i) % kPlaces];
     const Place* known = at.load(std::memory_order_acquire);
     if (known == nullptr) {
-      Place place{file, function, line, text_of(function, name, sizeof name), {}};
+      Place place{file, function, line, text_of(function, name, sizeof name), {}, nullptr};
       place.text = write_place(file->name, line, place.name, to);
+      if (file->has_origins) place.origin = find_origin(file->path, line);
       const char* kept_name = keep(*all, place.name);
       const char* kept_text = kept_name != nullptr ? keep(*all, place.text) : nullptr;
       if (kept_text == nullptr) break;
@@ -222,15 +253,18 @@ std::string_view place_of(const File* file, bool is_kept, Object* function, int 
       place.text = {kept_text, place.text.size()};
       const Place* kept = keep(*all, place);
       if (kept == nullptr) break;
-      if (at.compare_exchange_strong(known, kept, std::memory_order_acq_rel)) return kept->text;
+      if (at.compare_exchange_strong(known, kept, std::memory_order_acq_rel)) {
+        return {kept->text, true, kept->origin};
+      }
     }
     if (known->line == line && known->file == file && known->function == function &&
         is_text(function, known->name)) {
-      return known->text;
+      return {known->text, true, known->origin};
     }
   }
-  stays = false;
-  return write_place(file->name, line, text_of(function, name, sizeof name), to);
+  const std::string_view text =
+      write_place(file->name, line, text_of(function, name, sizeof name), to);
+  return {text, false, file->has_origins ? find_origin(file->path, line) : nullptr};
 }
 
 // The same of the frames that Python's functions tell of, for which they have to have its lock, and
@@ -300,6 +334,25 @@ void add_library(std::string_view folder) noexcept {
   library[folder.size()] = '/';
 }
 
+void add_origin(std::string_view file, int first_line, int last_line, std::string_view place,
+                std::string_view modules) noexcept {
+  Seen* all = seen();
+  if (all == nullptr || place.empty()) return;
+  const char* kept_file = keep(*all, file);
+  const char* kept_place = keep(*all, place);
+  const char* kept_modules = keep(*all, modules);
+  if (kept_file == nullptr || kept_place == nullptr || kept_modules == nullptr) return;
+  std::atomic<const Origin*>& list = origins_of(file);
+  const Origin* first = list.load(std::memory_order_relaxed);
+  const Origin* kept = keep(*all, Origin{first,
+                                         {kept_file, file.size()},
+                                         first_line,
+                                         last_line,
+                                         {kept_place, place.size()},
+                                         {kept_modules, modules.size()}});
+  if (kept != nullptr) list.store(kept, std::memory_order_release);
+}
+
 std::string_view short_path(std::string_view path) noexcept {
   if (g_folder[0] == '\0') {
     if (getcwd(g_folder, sizeof g_folder - 1) == nullptr) g_folder[0] = '\0';
@@ -315,13 +368,15 @@ std::string_view short_path(std::string_view path) noexcept {
 
 bool begin_places() noexcept {
   static constinit bool begun = false;
-  if (begun) return g_reads.load(std::memory_order_relaxed);
+  if (begun) return reads_places();
   begun = true;
   short_path({});  // finds out the folder
   const bool reads = learn_frames();
   g_reads.store(reads, std::memory_order_relaxed);
   return reads;
 }
+
+bool reads_places() noexcept { return g_reads.load(std::memory_order_relaxed); }
 
 void end_places() noexcept { end_frames(); }
 
@@ -330,31 +385,35 @@ void Places::find_in(Stack& frames, bool all) noexcept {
   Owner best{};
   bool any = false;
   char* free = text_;
+  const Origin* origin = nullptr;
   for (; frames; frames.to_caller()) {
     Fresh fresh;
     const File* file = file_of(frames.file(), fresh);
+    // A place of the user's own that is nearer says more.
+    const bool may_have_origin = file->has_origins && origin == nullptr && best < Owner::kUser;
     const bool wanted = all ? count_ < kMostPlaces : !any || file->owner > best;
-    if (!wanted || file->owner == Owner::kCollector) continue;
-    bool stays = false;
-    const std::string_view text =
-        place_of(file, file != &fresh.file, frames.function(), frames.line(), free, stays);
-    if (all && !stays) free += text.size();
-    places_[all ? count_++ : 0] = text;
+    if ((!wanted && !may_have_origin) || file->owner == Owner::kCollector) continue;
+    const Told told = place_of(file, file != &fresh.file, frames.function(), frames.line(), free);
+    if (may_have_origin) origin = told.origin;
+    if (!all && origin != nullptr) break;
+    if (!wanted) continue;
+    if (all && !told.stays) free += told.text.size();
+    places_[all ? count_++ : 0] = told.text;
     any = true;
     best = file->owner > best ? file->owner : best;
     if (all ? free + kLongestPlace > text_ + sizeof text_ : best == Owner::kUser) break;
   }
-  if (!all) count_ = any ? 1 : 0;
+  if (!all) count_ = any && origin == nullptr ? 1 : 0;
   is_library_ = best <= Owner::kLibrary;
   for (std::uint32_t i = 0; i < count_ / 2; ++i) {
     const std::string_view inner = places_[i];
     places_[i] = places_[count_ - 1 - i];
     places_[count_ - 1 - i] = inner;
   }
-}
-
-void Places::add(std::string_view place) noexcept {
-  if (count_ < kMostPlaces) places_[count_++] = place;
+  modules_ = {};
+  if (origin == nullptr) return;
+  places_[count_++] = origin->place;
+  modules_ = origin->modules;
   is_library_ = false;
 }
 

@@ -24,8 +24,9 @@ class Places {
   // The same, waiting for nobody in any case: where that takes a lock that the thread does not
   // have, there are none.
   void find_at_once(bool all) noexcept;
-  // One more, the innermost, of the user's own; `place` has to stay.
-  void add(std::string_view place) noexcept;
+  // Of code that a compiler has written: the modules of the program that the innermost place lies
+  // in, as add_origin() was told.
+  [[nodiscard]] std::string_view modules() const { return modules_; }
   [[nodiscard]] std::uint32_t count() const { return count_; }
   // All of them are of PyTorch, what it has written, or Python's library.
   [[nodiscard]] bool are_of_library() const { return is_library_; }
@@ -37,19 +38,27 @@ class Places {
   void find_in(Stack& frames, bool all) noexcept;
   std::uint32_t count_ = 0;
   bool is_library_ = false;
-  std::string_view places_[kMostPlaces];
+  std::string_view modules_;
+  std::string_view places_[kMostPlaces + 1];
   char text_[6 * kLongestPlace];  // of what could not be kept: all of a stack, if it is like others
 };
 
 // With the interpreter's lock, on a thread that runs Python: false where Python's frames cannot be
 // read without it.
 bool begin_places() noexcept;
+// What it has said; false before.
+bool reads_places() noexcept;
 // When the interpreter is about to end: from now on there are none, if they are read so.
 void end_places() noexcept;
 
 // A folder whose places are nobody's own: of PyTorch, and of what its compiler writes. At most
 // four, with the interpreter's lock.
 void add_library(std::string_view folder) noexcept;
+// Code that a compiler has written, with the interpreter's lock: these lines of `file`, the last
+// included, were made of `place`, which is the innermost of whoever is in them. `modules`: names of
+// the modules around it, the outermost first, each ended by a line feed. Before the file is run.
+void add_origin(std::string_view file, int first_line, int last_line, std::string_view place,
+                std::string_view modules) noexcept;
 // How a file is called: below the folder that the process began in, else below where packages are.
 std::string_view short_path(std::string_view path) noexcept;
 
