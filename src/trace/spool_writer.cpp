@@ -1907,6 +1907,21 @@ void SpoolPush::close_from(std::uint64_t token) noexcept {
   while (thread.open_count >= at) close_at(thread, thread.open_count - 1);
 }
 
+void SpoolPush::close_row(std::uint64_t first, std::uint64_t last) noexcept {
+  SpoolThread& thread = *thread_;
+  // Where one was skipped, so were those that follow it.
+  const auto number_of = [](std::uint64_t token) { return token & ~kDeep; };
+  for (std::uint64_t token = number_of(last); token >= number_of(first); --token) {
+    std::uint32_t at = thread.open_count;
+    while (at > 0 && thread.open[at - 1].token != token) --at;
+    if (at > 0) {
+      close_at(thread, at - 1);
+    } else if (!unskip(thread, 0)) {
+      count_unmatched();
+    }
+  }
+}
+
 std::uint32_t SpoolPush::depth(std::uint32_t stack) const noexcept {
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < thread_->open_count; ++i) {

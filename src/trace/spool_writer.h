@@ -191,6 +191,9 @@ class SpoolPush {
   [[nodiscard]] bool lies_in(ScopeDomain domain) const noexcept;
   // Ends that range and all that are open in it, the innermost first.
   void close_from(std::uint64_t token) noexcept;
+  // Ends the ranges that one push has opened in a row, `first` and so on up to `last`, and none of
+  // those that are open in them.
+  void close_row(std::uint64_t first, std::uint64_t last) noexcept;
   // How many ranges of this stack are open; their innermost ends.
   [[nodiscard]] std::uint32_t depth(std::uint32_t stack) const noexcept;
   void close_innermost(std::uint32_t stack) noexcept;

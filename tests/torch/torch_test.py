@@ -282,6 +282,26 @@ class Torch(unittest.TestCase):
         self.assertLessEqual({"range", "aten::ones", "aten::exp", "ExpBackward0"}, names)
         self.assertFalse({"aten::logspace", "aten::eye"} & names)
 
+    def test_a_range_that_an_operator_begins_goes_on(self):
+        trace = self.program("""
+            import torch
+            here = torch.autograd.profiler.record_function("range")
+            library = torch.library.Library("mine", "DEF")
+            library.define("begin(Tensor x) -> Tensor")
+            def begin(x):
+                here.__enter__()
+                return x
+            library.impl("begin", begin, "CPU")
+            torch.ops.mine.begin(torch.ones(3))
+            torch.eye(3)
+            here.__exit__(None, None, None)
+        """)
+        self.needs_operators(trace)
+        paths = {scope["name"]: [name for _, name in scope["path"]] for scope in trace.scopes}
+        self.assertEqual(paths["mine::begin"], ["program.py(10): <module>"])
+        self.assertEqual(paths["range"], [*paths["mine::begin"], "mine::begin"])
+        self.assertEqual(paths["aten::eye"][:3], [*paths["range"], "range"])
+
     def test_a_module_that_fails_is_over(self):
         trace = self.program("""
             import torch

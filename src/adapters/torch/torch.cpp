@@ -77,8 +77,8 @@ void close(PastaOpened opened) noexcept {
   if (opened.range == 0) return;
   SpoolPush push = SpoolPush::even_stopped();
   if (!push) return;
-  push.close(opened.range);
-  if (opened.places != 0) push.close_from(opened.places);
+  // What PyTorch does to begin a range of the program's can be an operator: the range goes on.
+  push.close_row(opened.places != 0 ? opened.places : opened.range, opened.range);
 }
 
 constinit std::atomic<void (*)(int on)> g_call = nullptr;
