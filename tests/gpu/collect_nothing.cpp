@@ -1,7 +1,7 @@
 // The floor: a collector that asks CUPTI for the same kinds of records as PASTA and throws them
-// away. KINDS: letters of k (kernels), m (copies and fills), r (calls of the runtime), s (waits),
-// M (memory), d (calls of the driver), c (contexts), o (overhead), e (external ids); q: of the
-// runtime's calls only those that PASTA records, v: the same, each asked for by itself, w:
+// away. KINDS: letters of k (kernels), y (copies), f (fills), m (both), r (calls of the runtime), s
+// (waits), M (memory), d (calls of the driver), c (contexts), o (overhead), e (external ids); q: of
+// the runtime's calls only those that PASTA records, v: the same, each asked for by itself, w:
 // launches, copies and fills alone, D: of the driver's calls only launches; l: launches of kernels
 // by callbacks before and after each. PINNED=1 has times of device work written to the host's
 // memory, PER_THREAD=0 has all threads write into one buffer; DEVICE_BUFFER is how large the
@@ -161,15 +161,21 @@ extern "C" void collect(const char* kinds) {
   };
   const std::string wanted = kinds;
   const auto changes = [&](char letter) { return is_in(wanted, letter) != is_in(now_on, letter); };
+  const auto enable_if = [](bool on, bool was_on, CUpti_ActivityKind kind) {
+    if (on != was_on) on ? cuptiActivityEnable(kind) : cuptiActivityDisable(kind);
+  };
   const auto enable = [&](char letter, CUpti_ActivityKind kind) {
-    if (!changes(letter)) return;
-    is_in(wanted, letter) ? cuptiActivityEnable(kind) : cuptiActivityDisable(kind);
+    enable_if(is_in(wanted, letter), is_in(now_on, letter), kind);
+  };
+  const auto either = [&](char one, char other, CUpti_ActivityKind kind) {
+    enable_if(is_in(wanted, one) || is_in(wanted, other),
+              is_in(now_on, one) || is_in(now_on, other), kind);
   };
   enable('c', CUPTI_ACTIVITY_KIND_CONTEXT);
   enable('k', CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-  enable('m', CUPTI_ACTIVITY_KIND_MEMCPY);
-  enable('m', CUPTI_ACTIVITY_KIND_MEMCPY2);
-  enable('m', CUPTI_ACTIVITY_KIND_MEMSET);
+  either('m', 'y', CUPTI_ACTIVITY_KIND_MEMCPY);
+  either('m', 'y', CUPTI_ACTIVITY_KIND_MEMCPY2);
+  either('m', 'f', CUPTI_ACTIVITY_KIND_MEMSET);
   enable('s', CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
   enable('M', CUPTI_ACTIVITY_KIND_MEMORY2);
   enable('M', CUPTI_ACTIVITY_KIND_MEMORY_POOL);
