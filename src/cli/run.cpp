@@ -103,6 +103,15 @@ const OptionRow kCudaGraphsRow = {"--cuda-graphs",
                                   "work that costs less (whole)",
                                   &Settings::cuda_graphs,
                                   kGraphForms};
+constexpr std::array<std::string_view, 2> kFillForms = {"work", "calls"};
+const OptionRow kCudaFillsRow = {"--cuda-fills",
+                                 "PASTA_CUDA_FILLS",
+                                 "FORM",
+                                 "Of fills of CUDA's memory (cudaMemset) when the GPU did them "
+                                 "(work), or nothing but their calls, which saves the GPU some 2 "
+                                 "us for each (calls)",
+                                 &Settings::cuda_fills,
+                                 kFillForms};
 const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALLS", nullptr,
                                   "Record all calls of CUDA's driver, also those that its runtime "
                                   "makes: costs more than it tells",
@@ -283,7 +292,8 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   plan.folder.world_size = rank.world_size;
   PASTA_TRY(capture_of(settings.capture, plan.folder));
   plan.folder.cuda = (settings.cuda_driver_calls ? trace::spool::kCudaDriverCalls : 0) |
-                     (settings.cuda_graphs == "whole" ? trace::spool::kCudaWholeGraphs : 0);
+                     (settings.cuda_graphs == "whole" ? trace::spool::kCudaWholeGraphs : 0) |
+                     (settings.cuda_fills == "calls" ? trace::spool::kCudaFillCalls : 0);
   plan.folder.include = settings.include;
   plan.folder.exclude = settings.exclude;
   plan.folder.hides = settings.no_values;
@@ -359,12 +369,12 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,      &kForceRow,      &kAdapterRow, &kToolRow,     &kOptRow,
-                &kPluginRow,     &kReportRow,     &kFormatRow,  &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,      &kSpoolRow,      &kDelayRow,   &kDurationRow, &kCaptureRow,
-                &kIncludeRow,    &kExcludeRow,    &kKeepRow,    &kCountersRow, &kPcSamplingRow,
-                &kCudaGraphsRow, &kCudaDriverRow, &kPassesRow,  &kLaunchesRow, &kPythonRow,
-                &kNoValuesRow,   &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,     &kAdapterRow,    &kToolRow,     &kOptRow,
+                &kPluginRow,     &kReportRow,    &kFormatRow,     &kTopRow,      &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,     &kDelayRow,      &kDurationRow, &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow,   &kKeepRow,       &kCountersRow, &kPcSamplingRow,
+                &kCudaGraphsRow, &kCudaFillsRow, &kCudaDriverRow, &kPassesRow,   &kLaunchesRow,
+                &kPythonRow,     &kNoValuesRow,  &kLiveRow},
     .run = run,
     .runs_program = true};
 

@@ -50,6 +50,7 @@ struct Settings {
   std::string delay, duration;
   std::string capture, include, exclude, keep, counters, pc_sampling;
   std::string cuda_graphs = "nodes";
+  std::string cuda_fills = "work";
   bool cuda_driver_calls = false;
   std::string python = "lines";
   bool no_values = false;

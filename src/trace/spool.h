@@ -53,6 +53,7 @@ enum class CaptureBy : std::uint32_t {
 // RunPage::cuda.
 inline constexpr std::uint32_t kCudaDriverCalls = 1;  // all calls of the driver
 inline constexpr std::uint32_t kCudaWholeGraphs = 2;  // graphs as one piece of work each
+inline constexpr std::uint32_t kCudaFillCalls = 4;    // of fills nothing but their calls
 // How much of Python's call stack is told with operators and calls.
 enum class PythonMode : std::uint32_t { kOff, kLines, kStacks };
 
@@ -92,7 +93,7 @@ struct RunPage {
   // What `capture` is: "" or the text as the user gave it, and here what it means.
   CaptureBy capture_by;
   std::int64_t first_iteration, last_iteration;  // of kIterations
-  std::uint32_t cuda;                            // sum of kCudaDriverCalls and kCudaWholeGraphs
+  std::uint32_t cuda;                            // sum of kCudaDriverCalls and the like
   // How often a process began to be collected from because of `capture`, and iterations that were
   // told of, in all processes.
   std::atomic<std::uint32_t> captured;

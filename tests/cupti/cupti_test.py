@@ -178,6 +178,17 @@ class Cupti(unittest.TestCase):
         self.assertEqual(sorted(self.names(lines, "api")), sorted([*calls, "cuStreamSynchronize"]))
         self.assertEqual(len(self.names(lines, "sync")), 3)
 
+    def test_fills_and_nothing_but_their_calls(self):
+        lines = self.run_watched("fills", 0)
+        self.assertEqual(len([line for line in lines if line.startswith("fill ") and "bytes=1024" in line]), 1)
+        self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel", "cudaMemsetAsync"])
+        self.assertFalse([line for line in lines if line.startswith("problem")])
+        lines = self.run_watched("fills", 0, options=("-f", "--cuda-fills", "calls"), FAKE_TELLS="1")
+        self.assertNotIn("fake: kind 2 is on", self.said)
+        self.assertFalse([line for line in lines if line.startswith("fill ")])
+        self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel", "cudaMemsetAsync"])
+        self.assertTrue([line for line in lines if line.startswith("problem not_recorded") and "fills on GPUs" in line])
+
     def test_of_the_runtimes_calls_only_those_are_asked_for_that_tell_something(self):
         lines = self.run_watched("asks", 0, FAKE_TELLS="1")
         self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel"])

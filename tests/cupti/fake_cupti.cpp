@@ -126,13 +126,10 @@ EXPORT int cuptiGetCallbackName(int domain, std::uint32_t callback, const char**
     int domain;
     std::uint32_t callback;
     const char* name;
-  } kNames[] = {{1, 17, "cuCtxSynchronize"},
-                {1, 126, "cuStreamSynchronize"},
-                {2, 17, "cudaGetDevice_v3020"},
-                {2, 41, "cudaMemcpyAsync_v3020"},
-                {2, 131, "cudaStreamSynchronize_v3020"},
-                {2, 147, "cudaStreamWaitEvent_v3020"},
-                {2, 211, "cudaLaunchKernel_v7000"}};
+  } kNames[] = {{1, 17, "cuCtxSynchronize"},           {1, 126, "cuStreamSynchronize"},
+                {2, 17, "cudaGetDevice_v3020"},        {2, 41, "cudaMemcpyAsync_v3020"},
+                {2, 51, "cudaMemsetAsync_v3020"},      {2, 131, "cudaStreamSynchronize_v3020"},
+                {2, 147, "cudaStreamWaitEvent_v3020"}, {2, 211, "cudaLaunchKernel_v7000"}};
   for (const auto& row : kNames) {
     if (row.domain != domain || row.callback != callback) continue;
     *name = row.name;
@@ -322,6 +319,18 @@ EXPORT void copy_from_host(std::uint32_t thread) {
   copy.stream = 7;
   copy.correlation = call.correlation;
   tell(copy);
+}
+EXPORT void fill(std::uint32_t thread) {
+  const ApiRecord call = call_of(51, thread);
+  MemsetRecord fill{};
+  fill.kind = RecordKind::kMemset;
+  fill.bytes = 1024;
+  fill.start = call.end;
+  fill.end = call.end + 2'000;
+  fill.context = 1;
+  fill.stream = 7;
+  fill.correlation = call.correlation;
+  tell(fill);
 }
 EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t node) {
   const ApiRecord call = told_call(211, thread);

@@ -129,6 +129,12 @@ static void run_external(void) {
   external_id(19);
 }
 
+static void run_fills(void) {
+  number_function fill;
+  *(void**)&fill = find(cupti, "fill");
+  launch("relu", thread);
+  fill(thread);
+}
 /* A stream and an event that one waits for by the runtime, which has the driver wait; the driver's
    own wait for all. */
 static void run_waits(void) {
@@ -259,6 +265,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "storm") == 0 && argc == 4) return run_storm(atol(argv[2]), atol(argv[3])), 0;
   if (strcmp(argv[1], "training") == 0 && argc == 3) return run_training(atoi(argv[2])), 0;
   if (strcmp(argv[1], "external") == 0) return run_external(), 0;
+  if (strcmp(argv[1], "fills") == 0) return run_fills(), 0;
   if (strcmp(argv[1], "waits") == 0) return run_waits(), 0;
   if (strcmp(argv[1], "asks") == 0) return run_asks(), 0;
   if (strcmp(argv[1], "modules") == 0) return run_modules(argc > 2), 0;

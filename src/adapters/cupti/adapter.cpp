@@ -773,6 +773,7 @@ void find_calls(CallbackDomain domain, Wanted&& wanted, State::Calls& to) {
 bool is_wanted(RecordKind kind) {
   if (kind == RecordKind::kDriver) return asked_for(trace::spool::kCudaDriverCalls);
   if (kind == RecordKind::kGraphTrace) return asked_for(trace::spool::kCudaWholeGraphs);
+  if (kind == RecordKind::kMemset) return !asked_for(trace::spool::kCudaFillCalls);
   return true;
 }
 
@@ -1084,6 +1085,9 @@ void start() noexcept {
     return;
   }
   if (g.subscriber != nullptr) enable_callbacks();
+  if (asked_for(trace::spool::kCudaFillCalls)) {
+    note(Reason::kNotRecorded, "fills on GPUs: --cuda-fills calls has nothing but their calls");
+  }
   g.used.store(true, std::memory_order_release);
   g.active.store(true, std::memory_order_release);
   trace::on_collection_change(follow_collection);
