@@ -476,9 +476,12 @@ class Torch(unittest.TestCase):
                 def __getitem__(self, i):
                     return torch.full((2,), float(i)).cos()
 
-            model = Model()
-            for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1):
-                model(batch.requires_grad_()).sum().backward()
+            if __name__ == "__main__":
+                model = Model()
+                # As workers begin from Python 3.14 on; those of other tests are forks.
+                for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1,
+                                                         multiprocessing_context="forkserver"):
+                    model(batch.requires_grad_()).sum().backward()
         """)
         self.needs_operators(trace)
         places = {(scope["name"], scope["path"][-1][1]) for scope in trace.scopes if scope["path"]}
