@@ -181,6 +181,68 @@ TEST(Spool, RangesBeyondTheDeepestAreCountedAndTheOthersKept) {
   EXPECT_TRUE(contents.open.empty());
 }
 
+TEST(Spool, ARowOfRangesEndsWithoutWhatIsOpenInThem) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    const auto open_row = [](std::uint64_t& first, std::uint64_t& last) {
+      SpoolPush push;
+      first = push.open({"first"});
+      push.open({"second"});
+      last = push.open({"third"});
+    };
+    const auto close_row = [](std::uint64_t first, std::uint64_t last) {
+      SpoolPush push;
+      push.close_row(first, last);
+    };
+    std::uint64_t first = 0, last = 0;
+    open_row(first, last);
+    const std::uint64_t inner = open("inner");
+    close_row(first, last);
+    mark("inside");
+    close(inner);
+    // The second and the third are too deep.
+    for (std::uint32_t i = 1; i < kMaxOpen; ++i) open("deep");
+    open_row(first, last);
+    close_row(first, last);
+    for (std::uint32_t i = 1; i < kMaxOpen; ++i) close(0);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names, (std::map<std::string, int>{{"first", 2},
+                                                        {"second", 1},
+                                                        {"third", 1},
+                                                        {"inner", 1},
+                                                        {"inside", 1},
+                                                        {"deep", static_cast<int>(kMaxOpen) - 1}}));
+  EXPECT_EQ(contents.lost, 2U);
+  EXPECT_EQ(contents.unmatched, 0U);
+  EXPECT_TRUE(contents.open.empty());
+}
+
+TEST(Spool, ARangeOfPathsAloneIsNoEvent) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    std::uint64_t module = 0;
+    {
+      SpoolPush push;
+      module = push.open({.name = "module", .domain = ScopeDomain::kModule, .path_only = true});
+      if (push.lies_in(ScopeDomain::kModule) && !push.lies_in(ScopeDomain::kOperator)) {
+        push.mark({"in a module"});
+      }
+    }
+    open("range");
+    close(0);
+    close(module);
+    mark("outside");
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names,
+            (std::map<std::string, int>{{"in a module", 1}, {"range", 1}, {"outside", 1}}));
+  EXPECT_EQ(contents.frames, 2U);  // of the module, and of the range in it
+  EXPECT_EQ(contents.events[0].scope, contents.events[1].scope);
+  EXPECT_NE(contents.events[0].scope, contents.events[2].scope);
+  EXPECT_EQ(contents.unmatched, 0U);
+}
+
 TEST(Spool, RangesEndOnTheirOwnThreadOnly) {
   Folder folder;
   EXPECT_TRUE(folder.write([] {
