@@ -343,14 +343,14 @@ void add_origin(std::string_view file, int first_line, int last_line, std::strin
   const char* kept_modules = keep(*all, modules);
   if (kept_file == nullptr || kept_place == nullptr || kept_modules == nullptr) return;
   std::atomic<const Origin*>& list = origins_of(file);
-  const Origin* first = list.load(std::memory_order_relaxed);
-  const Origin* kept = keep(*all, Origin{first,
-                                         {kept_file, file.size()},
-                                         first_line,
-                                         last_line,
-                                         {kept_place, place.size()},
-                                         {kept_modules, modules.size()}});
-  if (kept != nullptr) list.store(kept, std::memory_order_release);
+  const Origin origin{
+      list.load(std::memory_order_relaxed), {kept_file, file.size()},      first_line, last_line,
+      {kept_place, place.size()},           {kept_modules, modules.size()}};
+  void* to = room_for(*all, sizeof origin);
+  if (to == nullptr) return;
+  auto* kept = new (to) Origin(origin);
+  while (!list.compare_exchange_weak(kept->next, kept, std::memory_order_release)) {
+  }
 }
 
 std::string_view short_path(std::string_view path) noexcept {
@@ -367,9 +367,8 @@ std::string_view short_path(std::string_view path) noexcept {
 }
 
 bool begin_places() noexcept {
-  static constinit bool begun = false;
-  if (begun) return reads_places();
-  begun = true;
+  static constinit std::atomic<bool> begun = false;
+  if (begun.exchange(true)) return reads_places();
   short_path({});  // finds out the folder
   const bool reads = learn_frames();
   g_reads.store(reads, std::memory_order_relaxed);

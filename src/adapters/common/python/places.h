@@ -54,9 +54,9 @@ void end_places() noexcept;
 // A folder whose places are nobody's own: of PyTorch, and of what its compiler writes. At most
 // four, with the interpreter's lock.
 void add_library(std::string_view folder) noexcept;
-// Code that a compiler has written, with the interpreter's lock: these lines of `file`, the last
-// included, were made of `place`, which is the innermost of whoever is in them. `modules`: names of
-// the modules around it, the outermost first, each ended by a line feed. Before the file is run.
+// Code that a compiler has written: these lines of `file`, the last included, were made of `place`,
+// which is the innermost of whoever is in them. `modules`: names of the modules around it, the
+// outermost first, each ended by a line feed. Before the file is run.
 void add_origin(std::string_view file, int first_line, int last_line, std::string_view place,
                 std::string_view modules) noexcept;
 // How a file is called: below the folder that the process began in, else below where packages are.
