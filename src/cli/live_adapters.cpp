@@ -26,9 +26,9 @@ constexpr const char* kNvtxVariable = "NVTX_INJECTION64_PATH";
 constexpr const char* kNvtxEntry = "InitializeInjectionNvtx2";
 constexpr const char* kOpenClEntry = "clInitLayer";
 constexpr const char* kCudaVariable = "CUDA_INJECTION64_PATH";
-// What analyses accesses on GPUs, the patches that run there, and where they are instead.
+// What analyses accesses on GPUs, one of the patches that run there, and where they are instead.
 constexpr const char* kSanitizerLibrary = "libpastasanitizer.so";
-constexpr const char* kGpuCode = "pastapatches.fatbin";
+constexpr const char* kGpuCode = "pastapatches_access.fatbin";
 constexpr const char* kGpuCodeVariable = "PASTA_GPU_CODE";
 
 // Whether the library was built with this entry point. It does nothing where no run is joined.

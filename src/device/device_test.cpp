@@ -64,6 +64,19 @@ TEST(Access, Strides) {
   }
 }
 
+TEST(Access, LanesThatFollowOneAnotherWhereverTheyAre) {
+  // As on a GPU, also of lanes that are 12 apart, of which no other stride is looked for.
+  Warp warp;
+  warp.width = 4;
+  warp.active = 1u << 13 | 1u << 25;
+  const auto pattern = [&](std::uint64_t second) {
+    warp.address[13] = kIn + 4 * 13;
+    warp.address[25] = second;
+    return warp.pattern([](std::int64_t) {});
+  };
+  EXPECT_EQ(pattern(kIn + 4 * 25), Pattern::kUnit);
+  EXPECT_EQ(pattern(kIn + 8 * 25), Pattern::kGather);
+}
 TEST(Access, WidthsBroadcastAndMisalignment) {
   const auto counts = [](std::uint32_t width, std::uint64_t stride, std::uint64_t offset) {
     Program program(32, 1, {{kIn, 1024, 1}});

@@ -290,8 +290,9 @@ class Warp {
       if (between(before, lane) != std::int64_t{width} * (lane - before)) ++pieces;
       before = lane;
     }
+    if (pieces == 1) return {Pattern::kUnit, width};
     if (even && step == 0) return {Pattern::kBroadcast, 0};
-    if (even) return {step == width ? Pattern::kUnit : Pattern::kStrided, step};
+    if (even) return {Pattern::kStrided, step};
     return {pieces <= count / 4 ? Pattern::kPieces : Pattern::kGather, 0};
   }
 

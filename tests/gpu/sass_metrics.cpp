@@ -1,7 +1,8 @@
 // CUPTI's SASS metrics as another source of what accesses cost: a library for `accesses PART
 // LIBRARY` and for Python. around(1) begins to count in the current context, around(0) writes what
 // was counted as a line of JSON for each function: to SASS_METRICS_OUTPUT, the metrics named in
-// SASS_METRICS, separated by commas; without them it lists all that the GPU has.
+// SASS_METRICS, separated by commas; without them it lists all that the GPU has. A process can have
+// one choice of metrics: another one ends in "out of memory".
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_profiler_target.h>
@@ -18,7 +19,10 @@
 
 namespace {
 
+void told(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
 struct {
+  bool chosen = false;
   std::map<std::uint64_t, std::string> names;  // of the metrics, by their numbers
   std::vector<CUpti_SassMetrics_Config> configs;
 } g;
@@ -59,7 +63,14 @@ bool list(const char* chip) {
   return true;
 }
 
-bool begin() {
+bool choose() {
+  // Without being told of modules and calls, CUPTI 13.0 counts in the first kernel alone.
+  CUpti_SubscriberHandle subscriber{};
+  if (!good(cuptiSubscribe(&subscriber, told, nullptr), "to be told") ||
+      !good(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API), "to be told of calls") ||
+      !good(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE), "to be told of modules")) {
+    return false;
+  }
   CUpti_Profiler_Initialize_Params initialize{};
   initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
   if (!good(cuptiProfilerInitialize(&initialize), "the profiler")) return false;
@@ -68,7 +79,6 @@ bool begin() {
   if (!good(cuptiDeviceGetChipName(&chip), "the chip")) return false;
   const char* wanted = std::getenv("SASS_METRICS");
   const std::string names = wanted == nullptr ? "" : wanted;
-  g.configs.clear();
   if (names.empty()) return list(chip.pChipName);
   for (std::size_t from = 0; from < names.size();) {
     const std::size_t end = std::min(names.find(',', from), names.size());
@@ -86,10 +96,15 @@ bool begin() {
   set.structSize = CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE;
   set.numOfMetricConfig = g.configs.size();
   set.pConfigs = g.configs.data();
-  if (!good(cuptiSassMetricsSetConfig(&set), "the choice of metrics")) return false;
+  g.chosen = good(cuptiSassMetricsSetConfig(&set), "the choice of metrics");
+  return g.chosen;
+}
+
+bool begin() {
+  if (!g.chosen && !choose()) return false;
+  if (g.configs.empty()) return true;  // they were only listed
   CUpti_SassMetricsEnable_Params enable{};
   enable.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE;
-  // Without it CUPTI 13.0 counts nothing; with it, of the kernels of a process only the first.
   enable.enableLazyPatching = 1;
   return good(cuptiSassMetricsEnable(&enable), "counting");
 }
@@ -142,9 +157,7 @@ bool end() {
   if (disable.numOfDroppedRecords > 0) {
     std::fprintf(stderr, "sass_metrics: %zu records dropped\n", disable.numOfDroppedRecords);
   }
-  CUpti_SassMetricsUnsetConfig_Params unset{};
-  unset.structSize = CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE;
-  return good(cuptiSassMetricsUnsetConfig(&unset), "no choice of metrics") && written && disabled;
+  return written && disabled;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
     sass_metrics_steps.py LIBRARY MODEL ROUNDS STEPS SECONDS METRICS...
 
-METRICS are names separated by commas, "" nothing. Prints one JSON object for each turn: how long it took to begin,
+METRICS are names separated by commas, "" nothing; a process can have one choice of them. Prints one JSON object for each turn: how long it took to begin,
 the first step, in which functions are patched, the others, and to write what was counted (SASS_METRICS_OUTPUT)."""
 import ctypes
 import json

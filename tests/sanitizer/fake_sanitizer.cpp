@@ -1,6 +1,7 @@
 // A libsanitizer-public.so without a GPU: memory of the device is memory of the host, and a kernel
 // the patch over the warps that a program says it has. FAKE_MEMORY is the most bytes that it has at
-// once, FAKE_ADDRESS where they lie.
+// once, FAKE_ADDRESS where they lie; FAKE_PATCHES when alone patches can be had: `early`, before
+// there is a module, `late`, after that, or `never`.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -24,7 +25,7 @@ namespace device = pasta::device;
 
 Api::Callback callback = nullptr;
 bool enabled[16] = {};
-bool patched = false, counts = false;
+bool patched = false, counts = false, has_patches = false, has_modules = false;
 std::atomic<bool> faulty{false};
 constexpr int kFault = 999;
 
@@ -124,8 +125,13 @@ EXPORT int sanitizerGetResultString(int error, const char** text) {
   *text = error == kFault ? "unknown error" : "refused";
   return 0;
 }
-EXPORT int sanitizerAddPatchesFromFile(const char*, Handle) { return 0; }
+EXPORT int sanitizerAddPatchesFromFile(const char*, Handle) {
+  const char* when = std::getenv("FAKE_PATCHES");
+  has_patches = when == nullptr || std::strcmp(when, has_modules ? "late" : "early") == 0;
+  return has_patches ? 0 : 1;
+}
 EXPORT int sanitizerPatchInstructions(Instruction instruction, Handle, const char* function) {
+  if (!has_patches) return 1;
   if (instruction != Instruction::kGlobal) return 0;
   const std::string name = function;
   counts = name == "pasta_access_global";
@@ -203,6 +209,7 @@ EXPORT void fake_destroy_context(void* context) {
   tell(Domain::kResource, ResourceCallback::kContextDestroyStarting, &data);
 }
 EXPORT void fake_module(void* context, void* module, const void* cubin, std::size_t bytes) {
+  has_modules = true;
   const ModuleData data{context, module, bytes, static_cast<const char*>(cubin), nullptr};
   tell(Domain::kResource, ResourceCallback::kModuleLoaded, &data);
 }

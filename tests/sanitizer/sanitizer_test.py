@@ -140,6 +140,15 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.problem("left less than 13 MiB of the device's memory"), [1], self.problems)
         self.assertEqual(self.problem("launches whose accesses were not analysed"), [3])
 
+    def test_when_patches_can_be_had(self):
+        # Before the program has taken the memory, else with its first module.
+        for when in ("early", "late"):
+            self.check_objects(self.run_watched("kernels", options=("--force",), FAKE_PATCHES=when), 2, 1)
+            self.assertEqual(self.problems, {})
+        self.run_watched("kernels", options=("--force",), FAKE_PATCHES="never")
+        self.assertEqual(self.problem("the patches: refused"), [1], self.problems)
+        self.assertEqual(self.problem("launches whose accesses were not analysed"), [3])
+
     def test_an_address_that_begins_with_0(self):
         # Of the first piece that a launch may get; patches take it for none.
         self.check_objects(self.run_watched("kernels", FAKE_ADDRESS=hex(0x600000000000 - (16 << 20) - 8192)), 2, 1)

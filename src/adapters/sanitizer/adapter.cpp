@@ -134,9 +134,9 @@ struct HostRoom {
 
 struct Context {
   Handle handle;
-  bool usable = false;         // has patches and memory
-  bool lost = false;           // the device has failed
-  std::byte* arena = nullptr;  // marks, tables, launches
+  std::set<std::string> codes;  // of patches, that are there
+  bool lost = false;            // the device has failed
+  std::byte* arena = nullptr;   // marks, tables, launches
   Pool tables, pool;
   HostRoom our_room, program_room;                    // of our thread, of a thread of the program
   std::map<Handle, std::shared_ptr<Stream>> streams;  // by handle
@@ -176,7 +176,7 @@ struct State {
   Driver driver{};
   bool has_driver = false;
   Handle subscriber = nullptr;
-  std::string patches_path;
+  std::string patches_path;  // of all patches; "": each has a file of its own
   // Code with patches asks what its launch was given, until the end of the process: so launches are
   // told of as long, and given nothing once nothing is analysed any more.
   std::atomic<bool> started{false}, active{false};
@@ -269,10 +269,53 @@ Context& context_of(Handle handle) {
   return *known;
 }
 
+std::string folder_of_this_library() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&state), &info) == 0 || info.dli_fname == nullptr) {
+    return ".";
+  }
+  const std::string path = info.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+// With what is loaded, each thread that the device can have gets the stack of all its functions
+// together: so it is no more than what is asked for.
+std::string path_of(const PatchKind& patch) {
+  const std::string& all = state().patches_path;
+  return !all.empty()
+             ? all
+             : fmt::format("{}/pastapatches_{}.fatbin", folder_of_this_library(), patch.code);
+}
+
 // While `patching` is held.
-bool put_patch(Handle module, const PatchKind& patch) {
+bool has_code(Handle context, const PatchKind& patch) {
+  const std::lock_guard lock(state().mutex);
+  return context_of(context).codes.contains(path_of(patch));
+}
+Api::Error add_code(Handle context, const PatchKind& patch) {
   State& s = state();
-  bool put = true;
+  const std::string path = path_of(patch);
+  const Api::Error error = s.api.add_patches(path.c_str(), context);
+  if (error != 0) return error;
+  const std::lock_guard lock(s.mutex);
+  context_of(context).codes.insert(path);
+  return 0;
+}
+
+// The program may soon have taken all memory. Where it is too early, the first module tries again.
+void load_context(Handle context) {
+  State& s = state();
+  const std::lock_guard one_after_the_other(s.patching);
+  if (!has_code(context, *s.asked) && add_code(context, *s.asked) != 0) {
+    log("context {}: no patches yet", context);
+  }
+}
+
+// While `patching` is held.
+bool put_patch(Handle module, Handle context, const PatchKind& patch) {
+  State& s = state();
+  bool put = has_code(context, patch) || good(add_code(context, patch), "the patches");
   for (const Point& point : points(patch, s.global_only && patch.result != nullptr)) {
     const std::string function = fmt::format("pasta_{}_{}", patch.code, point.function);
     put = good(s.api.patch_instructions(point.instruction, module, function.c_str()),
@@ -291,22 +334,19 @@ void load_module(const ModuleData& data) {
     module.places = std::make_shared<Places>(Places::read(cubin));
   }
   const std::lock_guard one_after_the_other(s.patching);
-  bool first = false, usable = false;
   const PatchKind* patch = nullptr;
+  bool lost = false;
   {
     const std::lock_guard lock(s.mutex);
-    const Context& context = context_of(data.context);
-    first = !context.usable && !context.lost;
-    usable = context.usable;
+    lost = context_of(data.context).lost;
     patch = s.patch;
   }
-  if (first) {
-    usable = good(s.api.add_patches(s.patches_path.c_str(), data.context), "the patches");
+  if (!lost && !has_code(data.context, *s.asked) &&
+      !good(add_code(data.context, *s.asked), "the patches")) {
     const std::lock_guard lock(s.mutex);
-    context_of(data.context).usable = usable;
-    context_of(data.context).lost = !usable;
+    context_of(data.context).lost = lost = true;
   }
-  if (usable && patch != nullptr) module.patched = put_patch(data.module, *patch);
+  if (!lost && patch != nullptr) module.patched = put_patch(data.module, data.context, *patch);
   log("module {} of {} bytes, patched {}", data.module, data.cubin_bytes, module.patched);
   const std::lock_guard lock(s.mutex);
   s.modules[data.module] = std::move(module);
@@ -570,9 +610,9 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     context = &context_of(data.context);
     patch = s.patch;
     const auto module = s.modules.find(data.module);
-    taken = s.active.load(std::memory_order_relaxed) && patch != nullptr && context->usable &&
-            !context->lost && module != s.modules.end() && module->second.patched &&
-            s.collector->is_collecting() && takes(name, data, iteration);
+    taken = s.active.load(std::memory_order_relaxed) && patch != nullptr && !context->lost &&
+            module != s.modules.end() && module->second.patched && s.collector->is_collecting() &&
+            takes(name, data, iteration);
     if (taken) {
       const auto kernel = module->second.unseen.find(std::string_view(name));
       if (kernel != module->second.unseen.end()) unseen = kernel->second;
@@ -970,7 +1010,8 @@ void tell_of_launches(bool on) {
 void switch_patch(const PatchKind* patch) {
   State& s = state();
   const std::lock_guard one_switches(s.switching);
-  std::vector<Handle> contexts, patched, all;
+  std::vector<Handle> contexts, patched;
+  std::vector<std::pair<Handle, Handle>> all;  // modules and their contexts
   bool none_before = false;
   {
     const std::lock_guard lock(s.mutex);
@@ -991,15 +1032,15 @@ void switch_patch(const PatchKind* patch) {
   {
     const std::lock_guard lock(s.mutex);
     for (auto& [handle, module] : s.modules) {
-      all.push_back(handle);
+      all.emplace_back(handle, module.context);
       if (module.patched) patched.push_back(handle);
       module.patched = false;
     }
   }
   const auto begin = Clock::now();
   for (const Handle module : patched) good(s.api.unpatch_module(module), "taking a patch out");
-  for (const Handle module : all) {
-    const bool put = patch != nullptr && put_patch(module, *patch);
+  for (const auto& [module, context] : all) {
+    const bool put = patch != nullptr && put_patch(module, context, *patch);
     const std::lock_guard lock(s.mutex);
     const auto known = s.modules.find(module);
     if (known != s.modules.end()) known->second.patched = put;
@@ -1280,11 +1321,16 @@ void on_resource(ResourceCallback callback, const void* data) {
       break;
     }
     case ResourceCallback::kContextCreated: {
-      const std::lock_guard lock(s.mutex);
-      const auto known = s.contexts.find(static_cast<const ContextData*>(data)->context);
-      if (known == s.contexts.end() || !known->second->lost) break;
-      s.gone.push_back(std::move(known->second));
-      s.contexts.erase(known);
+      const Handle handle = static_cast<const ContextData*>(data)->context;
+      {
+        const std::lock_guard lock(s.mutex);
+        const auto known = s.contexts.find(handle);
+        if (known != s.contexts.end() && known->second->lost) {
+          s.gone.push_back(std::move(known->second));
+          s.contexts.erase(known);
+        }
+      }
+      load_context(handle);
       break;
     }
     case ResourceCallback::kContextDestroyStarting: {
@@ -1429,16 +1475,6 @@ void on_callback(void*, Domain domain, std::uint32_t callback, const void* data)
 
 // --- beginning
 
-std::string folder_of_this_library() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&state), &info) == 0 || info.dli_fname == nullptr) {
-    return ".";
-  }
-  const std::string path = info.dli_fname;
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 std::string variable(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
@@ -1470,12 +1506,12 @@ Status start() {
          "shared and local memory are not looked into, as PASTA_PATCH_REACH=global says");
   }
   s.patches_path = variable("PASTA_GPU_CODE", "");
-  if (s.patches_path.empty()) s.patches_path = folder_of_this_library() + "/pastapatches.fatbin";
-  if (std::FILE* file = std::fopen(s.patches_path.c_str(), "rbe"); file != nullptr) {
+  const std::string path = path_of(*s.asked);
+  if (std::FILE* file = std::fopen(path.c_str(), "rbe"); file != nullptr) {
     std::fclose(file);
   } else {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("{} is not there: pastaprof was built without nvcc", s.patches_path));
+                fmt::format("{} is not there: pastaprof was built without nvcc", path));
   }
   auto loaded = load_api();
   if (!loaded) return tl::unexpected(std::move(loaded).error());
@@ -1483,7 +1519,7 @@ Status start() {
   auto driver = load_driver();
   if (driver) s.driver = *driver;
   s.has_driver = driver.has_value();
-  log("library {}, patches {}, patch {}", loaded->path, s.patches_path, name);
+  log("library {}, patches {}, patch {}", loaded->path, path, name);
   const auto check = [&](Api::Error error, const char* what) -> Status {
     const char* text = "unknown error";
     if (error == 0) return {};
