@@ -71,10 +71,12 @@ __device__ void on_copy(void* given, std::uint64_t pc, std::uint64_t from, std::
   on_access<Patch>(given, pc, Space::kShared, Access::kWrite, to, bytes, lanes);
 }
 
-// One access of the whole length, which one lane stands for.
+// One access of the whole length, which one lane stands for. Called, as it is seldom: what is part
+// of five functions takes its stack five times, see path_of() of the adapter.
 template <class Patch>
-__device__ void on_bulk(void* given, std::uint64_t pc, Space from_space, std::uint64_t from,
-                        Space to_space, std::uint64_t to, Access access, std::uint32_t blocks) {
+__device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_space,
+                                     std::uint64_t from, Space to_space, std::uint64_t to,
+                                     Access access, std::uint32_t blocks) {
   if (!is_given(given) || blocks == 0) return;
   std::uint32_t before, own;
   asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
