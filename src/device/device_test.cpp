@@ -75,6 +75,7 @@ TEST(Access, LanesThatFollowOneAnotherWhereverTheyAre) {
     return warp.pattern([](std::int64_t) {});
   };
   EXPECT_EQ(pattern(kIn + 4 * 25), Pattern::kUnit);
+  EXPECT_EQ(pattern(kIn + 4 * 13), Pattern::kBroadcast);
   EXPECT_EQ(pattern(kIn + 8 * 25), Pattern::kGather);
 }
 TEST(Access, WidthsBroadcastAndMisalignment) {

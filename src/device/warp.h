@@ -281,17 +281,18 @@ class Warp {
     const int apart = second - first;
     const std::int64_t step =
         between(first, second) >> std::countr_zero(static_cast<unsigned>(apart));
-    bool even = (apart & (apart - 1)) == 0;
+    bool even = (apart & (apart - 1)) == 0, same = true;
     unsigned pieces = 1;
     int before = first;
     for (std::uint32_t rest = active & (active - 1); rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       even = even && between(first, lane) == step * (lane - first);
+      same = same && between(first, lane) == 0;
       if (between(before, lane) != std::int64_t{width} * (lane - before)) ++pieces;
       before = lane;
     }
     if (pieces == 1) return {Pattern::kUnit, width};
-    if (even && step == 0) return {Pattern::kBroadcast, 0};
+    if (same) return {Pattern::kBroadcast, 0};
     if (even) return {Pattern::kStrided, step};
     return {pieces <= count / 4 ? Pattern::kPieces : Pattern::kGather, 0};
   }

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The known kernels of accesses.cu by patches (tool `access`) and by Nsight Compute's counters. Where they differ and
-no reason is known, it fails.
+"""The known kernels of accesses.cu by patches (tool `access`), by Nsight Compute's counters and by CUPTI's SASS
+metrics. Where they differ and no reason is known, it fails.
 
     tests/gpu/counters_check.py --pastaprof PROGRAM --programs FOLDER --output FOLDER [PART...]
 
-Writes counters.json and counters.md there. Needs ncu, on PATH or where CUDA's toolkit puts it."""
+Writes counters.json, counters.md, sass.json and sass.md there. Needs ncu, on PATH or where CUDA's toolkit puts it."""
 import argparse
 import collections
 import csv
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -31,6 +32,14 @@ QUANTITIES = {
     "passes without conflicts": "memory_l1_wavefronts_shared_ideal",
     "conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
 }
+# What is compared -> the SASS metric.
+SASS = {
+    "load requests": "smsp__sass_inst_executed_op_global_ld",
+    "store requests": "smsp__sass_inst_executed_op_global_st",
+    "sectors": "smsp__sass_sectors_mem_global",
+    "passes": "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared",
+    "passes without conflicts": "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal",
+}
 # Why it differs: of a kernel, or of one quantity of it.
 EXPLAINED = {
     "bulk": "bulk copies do not pass the unit whose counters these are",
@@ -39,6 +48,13 @@ EXPLAINED = {
     **{("anywhere", f"{access} {what}"): "by generic addresses, which these counters do not tell apart by memory"
        for access in ("load", "store") for what in ("requests", "sectors")},
 }
+EXPLAINED_OF_SASS = {
+    "bulk": "bulk copies are not among these instructions",
+    ("neighbours", "passes"): "shared memory of another group is not counted",
+    ("neighbours", "passes without conflicts"): "shared memory of another group is not counted",
+    ("copies_ahead", "load requests"): "cp.async is not among loads",
+}
+CUPTI_FOLDERS = "/usr/local/cuda/extras/CUPTI/lib64:/usr/local/cuda/lib64"
 
 
 class Check:
@@ -47,6 +63,7 @@ class Check:
         self.programs = pathlib.Path(arguments.programs).resolve()
         self.output = pathlib.Path(arguments.output).resolve()
         self.output.mkdir(parents=True, exist_ok=True)
+        self.patches = {}  # what they count, by part
 
     def by_patches(self, part):
         report = self.output / f"patches-{part}.json"
@@ -81,24 +98,44 @@ class Check:
                 counts[row["Kernel Name"].split("(")[0]][metrics[row["Metric Name"]]] += int(float(row["Metric Value"].replace(",", "")))
         return counts
 
+    def by_sass(self, part):
+        told = self.output / f"sass-{part}.jsonl"
+        told.unlink(missing_ok=True)
+        paths = f"{CUPTI_FOLDERS}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        subprocess.run([str(self.programs / "accesses"), part, str(self.programs / "libsass_metrics.so")], check=True,
+                       capture_output=True, timeout=60, env={**os.environ, "SASS_METRICS": ",".join(SASS.values()),
+                                                             "SASS_METRICS_OUTPUT": str(told), "LD_LIBRARY_PATH": paths})
+        counts = collections.defaultdict(collections.Counter)
+        for line in told.read_text().splitlines():
+            row = json.loads(line)
+            for what, metric in SASS.items():
+                counts[row["function"]][what] += row.get(metric, 0)
+        return counts
+
     def all(self, parts):
+        failed = self.compare("counters", "Nsight Compute", parts, self.by_counters, QUANTITIES, EXPLAINED)
+        return failed + self.compare("sass", "SASS metrics", parts, self.by_sass, SASS, EXPLAINED_OF_SASS)
+
+    def compare(self, name, title, parts, by_other, quantities, explained):
         table, failed, equal = [], 0, 0
         for part in parts:
-            patches, counters = self.by_patches(part), self.by_counters(part)
+            if part not in self.patches:
+                self.patches[part] = self.by_patches(part)
+            patches, counters = self.patches[part], by_other(part)
             for kernel in sorted(patches):
-                for what in QUANTITIES:
+                for what in quantities:
                     own, other = patches[kernel][what], counters[kernel][what]
                     if own == 0 and other == 0:
                         continue
-                    why = "" if own == other else EXPLAINED.get((kernel, what), EXPLAINED.get(kernel, "not explained"))
+                    why = "" if own == other else explained.get((kernel, what), explained.get(kernel, "not explained"))
                     equal += own == other
                     failed += why == "not explained"
                     table.append((kernel, what, own, other, why))
-        (self.output / "counters.json").write_text(json.dumps(table, indent=0))
-        lines = ["| kernel | quantity | patches | Nsight Compute | why they differ |", "|---|---|---:|---:|---|"]
+        (self.output / f"{name}.json").write_text(json.dumps(table, indent=0))
+        lines = [f"| kernel | quantity | patches | {title} | why they differ |", "|---|---|---:|---:|---|"]
         lines += [f"| {' | '.join(str(cell) for cell in row)} |" for row in table]
-        (self.output / "counters.md").write_text("\n".join(lines) + "\n")
-        print(f"{len(table)} values: {equal} equal, {len(table) - equal - failed} explained, {failed} not")
+        (self.output / f"{name}.md").write_text("\n".join(lines) + "\n")
+        print(f"{title}: {len(table)} values: {equal} equal, {len(table) - equal - failed} explained, {failed} not")
         return failed
 
 

@@ -64,10 +64,9 @@ bool list(const char* chip) {
 }
 
 bool choose() {
-  // Without being told of modules and calls, CUPTI 13.0 counts in the first kernel alone.
+  // Without being told of modules, CUPTI 13.0 counts in the first kernel alone.
   CUpti_SubscriberHandle subscriber{};
   if (!good(cuptiSubscribe(&subscriber, told, nullptr), "to be told") ||
-      !good(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API), "to be told of calls") ||
       !good(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE), "to be told of modules")) {
     return false;
   }
