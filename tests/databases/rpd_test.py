@@ -99,8 +99,20 @@ class Rpd(DatabaseTest):
                              + work(1, 30, 70, "CopyHostToDevice", "", 5) + work(2, 80, 90, "Memcpy", "", 6)
                              + work(3, 91, 92, "FillBuffer") + work(4, 93, 94, "BarrierAnd"))
         found = [(e.kind, e.fields.get("direction"), e.fields.get("bytes")) for e in events if e.kind != "api"]
+        self.assertEqual({(e.fields.get("src"), e.fields.get("dst")) for e in events if e.kind == "copy"},
+                         {("0x10", "0x20")})
         self.assertEqual(found, [("copy", "host_to_device", "4096"), ("copy", "device_to_host", "192"),
                                  ("fill", None, None), ("sync", None, None)])
+
+    def test_addresses_of_copies_that_are_not_written(self):
+        for absent, written in ("dst", ("0x10", None)), ("src", (None, "0x20")):
+            column = {"dst": ", dst TEXT", "src": ", src TEXT"}[absent]
+            values = "5, '0x0', 4096, '', '', 1, " + {"dst": "'0x10'", "src": "'0x20'"}[absent]
+            events = self.events(SCHEMA_2.replace(column, "") + call(5, 1, 2, "hipMemcpyAsync")
+                                 + f"INSERT INTO rocpd_copyapi VALUES ({values});"
+                                 + work(1, 30, 70, "CopyHostToDevice", "", 5))
+            self.assertEqual([(e.fields.get("src"), e.fields.get("dst")) for e in events if e.kind == "copy"],
+                             [written])
 
     def test_an_operation_counts_once(self):
         events = self.events(SCHEMA_2 + call(5, 1, 2, "hipLaunchKernel") + call(6, 2, 3, "hipLaunchKernel")

@@ -45,6 +45,9 @@ class Rpd final : public common::DatabaseAdapter {
     int api, pid, api_name, arguments;
     int kernel_stream, copy_stream;
   };
+  struct CopyColumns {
+    int size, width, height, kind, source, destination;
+  };
   struct OpPlace {
     ProcessId process{};
     DeviceId device{};
@@ -62,7 +65,7 @@ class Rpd final : public common::DatabaseAdapter {
 
   OpColumns op_columns(Select& select);
   OpPlace place_op(const OpColumns& columns, std::string_view type);
-  void fill_copy(Event& event, const std::array<int, 5>& columns);
+  void fill_copy(Event& event, const CopyColumns& columns);
   // A column of addresses written as text.
   std::optional<std::uint64_t> address(int column);
 
@@ -318,8 +321,8 @@ Rpd::OpPlace Rpd::place_op(const OpColumns& columns, std::string_view type) {
   return place;
 }
 
-void Rpd::fill_copy(Event& event, const std::array<int, 5>& columns) {
-  const auto& [size, width, height, kind, destination] = columns;
+void Rpd::fill_copy(Event& event, const CopyColumns& columns) {
+  const auto& [size, width, height, kind, source, destination] = columns;
   const auto bytes = integer(size, "size");
   const auto across = integer(width, "width"), down = integer(height, "height");
   std::int64_t area = 0;
@@ -331,7 +334,7 @@ void Rpd::fill_copy(Event& event, const std::array<int, 5>& columns) {
     event.copy.bytes = kUnknownBytes;
   }
   event.copy.dst = address(destination).value_or(0);
-  event.copy.src = address(destination + 1).value_or(0);
+  event.copy.src = address(source).value_or(0);
   CopyDirection direction = common::copy_direction(dictionary().text(event.name));
   if (direction == CopyDirection::kUnknown) {
     // As hipMemcpyKind and cudaMemcpyKind count; 4 leaves it to the runtime.
@@ -363,11 +366,12 @@ void Rpd::read_ops() {
   }
   const int group_bytes = select.column(launch, "groupSegmentSize"),
             private_bytes = select.column(launch, "privateSegmentSize");
-  // fill_copy() takes the source from the column behind the destination.
-  const std::array<int, 5> copies = {select.column(copy, "size"), select.column(copy, "width"),
-                                     select.column(copy, "height"), select.column(copy, "kind"),
-                                     select.column(copy, "dst")};
-  select.column(copy, "src");
+  const CopyColumns copies = {.size = select.column(copy, "size"),
+                              .width = select.column(copy, "width"),
+                              .height = select.column(copy, "height"),
+                              .kind = select.column(copy, "kind"),
+                              .source = select.column(copy, "src"),
+                              .destination = select.column(copy, "dst")};
   read("rocpd_op", select, [=, this]() {
     // An operation that several calls claim comes once for each; the first keeps it.
     const auto id = integer(op.id, "id");
