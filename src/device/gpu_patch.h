@@ -12,14 +12,6 @@
 
 namespace pasta::device {
 
-// What the functions are given of their launch; none of a launch that is not analysed.
-template <class Patch>
-struct GpuLaunch {
-  Launch launch;
-  typename Patch::State state;
-  std::uint64_t code;  // address of the kernel's code, from which places are counted
-};
-
 #if defined(__CUDACC__)
 
 inline constexpr std::uint32_t kBulkBytes = 16;  // what bulk copies count in

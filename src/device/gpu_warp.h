@@ -45,6 +45,20 @@ class GpuWarp {
            std::uint64_t{gridDim.x} * (blockIdx.y + std::uint64_t{gridDim.y} * blockIdx.z);
   }
 
+  // The same, of which nobody launches 2^32.
+  __device__ static std::uint32_t group32() {
+    std::uint32_t group, step;
+    asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(group));
+    asm volatile("mov.u32 %0, %%nctaid.y;" : "=r"(step));
+    group *= step;
+    asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(step));
+    group += step;
+    asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(step));
+    group *= step;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(step));
+    return group + step;
+  }
+
   __device__ unsigned lanes() const { return __popc(active); }
 
   template <std::uint32_t kCopies>
@@ -90,6 +104,15 @@ class GpuWarp {
       ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[more[i].at], more[i].value);
     }
   }
+  // To two numbers that lie together: one lane to each, so that it is one step.
+  __device__ void add_two(std::uint32_t mask, std::uint64_t* to, std::uint32_t at_first,
+                          std::uint32_t first, std::uint32_t at_second,
+                          std::uint32_t second) const {
+    const std::uint32_t own = __popc(mask & lanes_before());
+    if (own >= 2) return;
+    ::pasta::device::add(to[own == 0 ? at_first : at_second], own == 0 ? first : second);
+    if (mask == own_lane()) ::pasta::device::add(to[at_second], second);
+  }
   template <class Row, std::size_t kCount>
   __device__ void raise(std::uint32_t mask, Row& to, const Number (&more)[kCount]) const {
     if (!is_first(mask)) return;
@@ -117,6 +140,30 @@ class GpuWarp {
       return count;
     }
   };
+
+  // The first lane of each sector. `mask`: with which lanes the calling one may share a sector.
+  __device__ std::uint32_t first_of_sectors(std::uint32_t mask) const {
+    const std::uint32_t same = __match_any_sync(active, address / kSectorBytes) & mask;
+    return opaque(__ballot_sync(active, (same & lanes_before()) == 0));
+  }
+  __device__ static bool is_in(std::uint32_t mask) { return (mask & own_lane()) != 0; }
+  __device__ static bool is_first(std::uint32_t mask) { return (mask & (0 - mask)) == own_lane(); }
+  // Whether a lane before the calling one is.
+  __device__ static bool is_behind(std::uint32_t mask) { return (mask & lanes_before()) != 0; }
+  // use(first, last) for numbers of lanes that say one, other than kNone: of lanes that follow one
+  // another, each with the number of the one before or with the next, and all within the same 32
+  // numbers, one does it for all of them.
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  template <class Use>
+  __device__ void runs(std::uint32_t own, Use use) const {
+    const std::uint32_t before = __shfl_up_sync(active, own, 1);
+    const bool goes_on =
+        (active & own_lane() >> 1) != 0 && own - before <= 1 && (own ^ before) < 32;
+    const std::uint32_t later = __ballot_sync(active, !goes_on) & ~lanes_up_to();
+    const std::uint32_t until = later == 0 ? active : active & ((later & (0 - later)) - 1);
+    const std::uint32_t last = __shfl_sync(active, own, last_of(until));
+    if (own != kNone && !goes_on) use(own, last);
+  }
 
   // Of the lanes that the calling one is among; others may ask for theirs.
   __device__ std::uint32_t sectors(std::uint32_t mask) const {
@@ -196,12 +243,7 @@ class GpuWarp {
 
   // Of the calling lane among these. Each of these asks the GPU for another number, so that none of
   // them is kept in a register.
-  __device__ static unsigned rank(std::uint32_t mask) {
-    std::uint32_t up_to;
-    asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(up_to));
-    return __popc(mask & up_to) - 1;
-  }
-  __device__ static bool is_first(std::uint32_t mask) { return (mask & (0 - mask)) == own_lane(); }
+  __device__ static unsigned rank(std::uint32_t mask) { return __popc(mask & lanes_up_to()) - 1; }
 
   __device__ static std::uint32_t sectors_of(std::uint64_t begin, std::uint32_t bytes) {
     return (static_cast<std::uint32_t>(begin) % kSectorBytes + bytes + (kSectorBytes - 1)) /
@@ -232,6 +274,11 @@ class GpuWarp {
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
     return mask;
   }
+  __device__ static std::uint32_t lanes_up_to() {
+    std::uint32_t mask;
+    asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
+    return mask;
+  }
   __device__ static int first_of(std::uint32_t mask) { return __ffs(static_cast<int>(mask)) - 1; }
   __device__ static int last_of(std::uint32_t mask) { return 31 - __clz(static_cast<int>(mask)); }
   __device__ static std::uint32_t own_lane() {
@@ -239,7 +286,6 @@ class GpuWarp {
     asm volatile("mov.u32 %0, %%lanemask_eq;" : "=r"(mask));
     return mask;
   }
-  __device__ static bool is_in(std::uint32_t mask) { return (mask & own_lane()) != 0; }
 };
 
 template <bool wide>

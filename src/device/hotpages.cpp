@@ -34,20 +34,31 @@ HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings
   std::vector<std::uint64_t> first(launch.object_count);
   // Each object has one block at least, whatever their size.
   const std::uint64_t most = std::max<std::uint64_t>(settings.most_blocks, launch.object_count * 2);
-  while ((state.block_count = place(launch, state.shift, first)) > most) ++state.shift;
-  std::vector<Place> places;
-  for (std::uint32_t i = 0; i < launch.object_count; ++i) {
-    places.push_back({launch.objects[i].address, launch.objects[i].bytes, first[i]});
-  }
-  state.places = layout.table(std::span<const Place>(places));
-  state.blocks = layout.counters<BlockCounts>(state.copies * (state.block_count + 1));
-  state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
+  std::uint64_t count = 0;
+  while ((count = place(launch, state.shift, first)) > most) ++state.shift;
+  state.rows = static_cast<std::uint32_t>(count + 1);
+  // The rows lie behind the other arrays.
+  const std::uint64_t first_row =
+      (kHeaderBytes<HotpagesPatch> + Layout::rounded(Pieces::kCount * sizeof(Pieces::Piece)) +
+       Layout::rounded(launch.object_count * sizeof(Pieces::Place))) /
+      sizeof(BlockCounts);
+  const auto places = Pieces::places(launch, [&](std::uint32_t i) {
+    return Pieces::Target{.row = state.shift,
+                          .base = static_cast<std::uint32_t>(
+                              first_row + first[i] - (launch.objects[i].address >> state.shift))};
+  });
+  state.nothing = {.row = kNoRow, .base = static_cast<std::uint32_t>(first_row + count)};
+  state.pieces = layout.table<Pieces::Piece>(
+      Pieces::kCount, [&](std::span<Pieces::Piece> pieces) { Pieces::plan(places, pieces); });
+  state.places = layout.table(std::span<const Pieces::Place>(places));
+  state.blocks = layout.counters<BlockCounts>(std::uint64_t{state.copies} * state.rows);
   return state;
 }
 
 PatchResult HotpagesPatch::result(const Launch& launch, const State& state, const Names& names) {
   ResultTable objects{.id = TableId::kObjects}, blocks{.id = TableId::kBlocks};
-  const std::uint64_t all = state.block_count + 1;
+  const BlockCounts* next = state.blocks;
+  const auto next_counts = [&] { return total_row(next++, state.copies, state.rows, 0); };
   for (std::uint32_t i = 0; i < launch.object_count; ++i) {
     const MemoryObject& object = launch.objects[i];
     const std::uint64_t count = blocks_of(object, state.shift);
@@ -59,8 +70,7 @@ PatchResult HotpagesPatch::result(const Launch& launch, const State& state, cons
       row = {};
     };
     for (std::uint64_t at = 0; at < count; ++at) {
-      const auto counts =
-          total_row(state.blocks, state.copies, all, state.places[i].first_block + at);
+      const BlockCounts counts = next_counts();
       if (counts == BlockCounts{}) {
         end_row();
         continue;
@@ -78,7 +88,7 @@ PatchResult HotpagesPatch::result(const Launch& launch, const State& state, cons
     end_row();
     if (blocks.rows() > before) append_object(objects, object, names);
   }
-  const auto unknown = total_row(state.blocks, state.copies, all, state.block_count);
+  const BlockCounts unknown = next_counts();
   if (unknown != BlockCounts{}) append_row(blocks, BlockRow{.counts = unknown});
   return result_of(launch, {std::move(objects), std::move(blocks)});
 }

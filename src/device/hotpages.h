@@ -31,24 +31,15 @@ struct HotpagesPatch {
     std::uint64_t least_block = 4096;
     std::uint64_t most_blocks = std::uint64_t{1} << 17;
   };
-  struct Place {
-    std::uint64_t begin, bytes;  // of an object
-    std::uint64_t first_block;
-  };
+  // Where blocks are is counted in rows of one block: base of an object is the row of its first
+  // block, less what the address of that is in blocks.
   struct State {
-    const Place* places;  // as the objects of the launch
+    const Pieces::Piece* pieces;
+    const Pieces::Place* places;
     BlockCounts* blocks;  // copies x (blocks of all objects, one for no object)
-    ObjectHints hints;
-    std::uint64_t block_count;
+    Pieces::Target nothing;
     std::uint32_t shift;  // a block is 1 << shift bytes
-    std::uint32_t copies;
-
-    // Which one an access is of that begins here and is of this object.
-    PASTA_DEVICE std::uint64_t block(std::uint32_t object, std::uint64_t address) const {
-      if (object == kNoObject) return block_count;
-      const Place& place = places[object];
-      return fixed(place.first_block) + (address >> shift) - (fixed(place.begin) >> shift);
-    }
+    std::uint32_t copies, rows;
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
@@ -57,29 +48,37 @@ struct HotpagesPatch {
     if (warp.width == 0 || warp.space != Space::kGlobal) return;
     warp.match(
         [&](std::uint64_t address) {
-          const std::uint32_t object = state.hints.find(launch, state.places, address, warp.width);
-          return static_cast<std::uint32_t>(state.block(object, address));
+          // The block in which an access begins.
+          const Pieces::Target found = find(state, launch, address, warp.width);
+          return found.row == kNoRow
+                     ? found.base
+                     : found.base + static_cast<std::uint32_t>(address >> found.row);
         },
-        [&](std::uint32_t block, std::uint32_t mask) {
-          // One after the other, as there are registers for one.
-          warp.add(mask,
-                   reinterpret_cast<std::uint64_t*>(
-                       &row(state, warp, block))[static_cast<std::uint32_t>(warp.access)],
-                   count_bits(mask));
-          const std::uint32_t sectors = warp.sectors(mask);
-          warp.add(mask, row(warp.after(sectors, state), warp, block).sectors, sectors);
+        [&](std::uint32_t row, std::uint32_t mask) {
+          warp.add_two(mask, counts(state, warp, row), static_cast<std::uint32_t>(warp.access),
+                       count_bits(mask), PASTA_NUMBER(BlockCounts, sectors), warp.sectors(mask));
         });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
+  // Of Target::row, which is how large blocks are.
+  static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
+
+  PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
+                                          std::uint64_t address, std::uint32_t bytes) {
+    return Pieces::find(launch,
+                        behind_header<HotpagesPatch, const Pieces::Piece>(
+                            state, state.pieces, kHeaderBytes<HotpagesPatch>),
+                        state.places, state.nothing, address, bytes);
+  }
   template <class AnyWarp>
-  PASTA_DEVICE static BlockCounts& row(const State& state, const AnyWarp& warp,
-                                       std::uint32_t block) {
-    return state.blocks[warp.template copy<kCopies>() *
-                            (static_cast<std::uint32_t>(state.block_count) + 1) +
-                        block];
+  PASTA_DEVICE static std::uint64_t* counts(const State& state, const AnyWarp& warp,
+                                            std::uint32_t row) {
+    const std::uint32_t which = row + warp.template copy<kCopies>() * fixed(state.rows);
+    return behind_header<HotpagesPatch, std::uint64_t>(state, state.pieces,
+                                                       std::uint64_t{which} * sizeof(BlockCounts));
   }
   static_assert(PASTA_NUMBER(BlockCounts, atomics) ==
                 PASTA_NUMBER(BlockCounts, reads) + static_cast<std::uint32_t>(Access::kAtomic));

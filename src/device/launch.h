@@ -1,6 +1,7 @@
 // One run of a kernel, as a patch sees it. Plain data: a GPU has a copy of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -57,5 +58,34 @@ struct Launch {
   }
 };
 static_assert(std::is_trivially_copyable_v<Launch>);
+
+// What the functions on a GPU are given of their launch; none of a launch that is not analysed. The
+// block of the state (layout.h) lies kHeaderBytes behind where it begins, so that nothing has to be
+// read to find what the block begins with.
+template <class Patch>
+struct GpuLaunch {
+  Launch launch;
+  typename Patch::State state;
+  std::uint64_t code;  // address of the kernel's code, from which places are counted
+};
+inline constexpr std::uint32_t kBlockAlign = 256;  // of the block and of each of its arrays
+template <class Patch>
+inline constexpr std::uint32_t kHeaderBytes =
+    (sizeof(GpuLaunch<Patch>) + kBlockAlign - 1) / kBlockAlign* kBlockAlign;
+// What lies so many bytes behind where the header begins. On the host there is only the block.
+template <class Patch, class T>
+PASTA_DEVICE T* behind_header(const typename Patch::State& state,
+                              [[maybe_unused]] const void* block, std::uint64_t bytes) {
+#ifdef PASTA_ON_GPU
+  // Of a pointer, compilers see where it comes from.
+  auto* const begin = reinterpret_cast<char*>(const_cast<typename Patch::State*>(&state)) -
+                      offsetof(GpuLaunch<Patch>, state);
+  return reinterpret_cast<T*>(begin + bytes);
+#else
+  static_cast<void>(state);
+  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(block) +
+                              (bytes - kHeaderBytes<Patch>));
+#endif
+}
 
 }  // namespace pasta::device

@@ -20,23 +20,36 @@
 #include <type_traits>
 #include <vector>
 
+#include "device/launch.h"
+
 namespace pasta::device {
 
 class Layout {
  public:
-  static constexpr std::size_t kAlign = 256;  // of the block and of each of its arrays
+  static constexpr std::size_t kAlign = kBlockAlign;
 
   // With none to find out how large the block is.
   explicit Layout(std::uint64_t address = 0) : address_(address) {}
   explicit Layout(std::span<std::byte> block)
       : address_(reinterpret_cast<std::uintptr_t>(block.data())) {}
 
+  static constexpr std::uint64_t rounded(std::uint64_t bytes) {
+    return (bytes + kAlign - 1) / kAlign * kAlign;
+  }
+
   // In this order: tables, counters, scratch.
   template <class T>
   const T* table(std::span<const T> values) {
-    const std::size_t at = place<T>(values.size());
+    return table<T>(values.size(), [&](std::span<T> to) {
+      if (!values.empty()) std::memcpy(to.data(), values.data(), values.size_bytes());
+    });
+  }
+  // Of as many as fill() makes in zeros.
+  template <class T, class Fill>
+  const T* table(std::size_t count, Fill fill) {
+    const std::size_t at = place<T>(count);
     image_.resize(bytes_);
-    if (!values.empty()) std::memcpy(image_.data() + at, values.data(), values.size_bytes());
+    fill(std::span<T>(reinterpret_cast<T*>(image_.data() + at), count));
     result_bytes_ = bytes_;
     return pointer<T>(at);
   }
@@ -61,7 +74,7 @@ class Layout {
   std::size_t place(std::uint64_t count) {
     static_assert(std::is_trivially_copyable_v<T>);
     const std::size_t at = bytes_;
-    bytes_ += (count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
+    bytes_ += rounded(count * sizeof(T));
     return at;
   }
   template <class T>

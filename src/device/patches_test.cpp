@@ -86,6 +86,22 @@ TEST(Reuse, SetsRunsAndFingerprints) {
   EXPECT_EQ(prints[0].full, 0u);
 }
 
+TEST(Reuse, ASectorOfTwoObjectsIsOfBoth) {
+  using Program = testing::Program<ReusePatch>;
+  // 100 and 28 bytes beside each other, of which neither begins nor ends with a sector.
+  Program program(32, 1, {{kIn + 4, 100, 1}, {kIn + 104, 28, 2}});
+  program.run([](std::uint32_t, std::uint32_t lane, const Program::Tell& tell) {
+    tell(Access::kRead, kIn + 4 + 4 * lane, 4, Space::kGlobal);
+  });
+  EXPECT_EQ(program.rows<SetRow>(TableId::kSets),
+            (std::vector<SetRow>{{1, 32, 32, {100, 4, 100}}, {2, 32, 32, {28, 2, 28}}}));
+  EXPECT_EQ(program.rows<RunRow>(TableId::kRuns), (std::vector<RunRow>{{1, 0, 100}, {2, 0, 28}}));
+  const auto prints = program.rows<FingerprintRow>(TableId::kFingerprints);
+  ASSERT_EQ(prints.size(), 1u);
+  EXPECT_EQ(prints[0].sectors, 6u);
+  EXPECT_EQ(prints[0].distinct, 5u);
+}
+
 TEST(Reuse, ManyRunsAreKeptMoreCoarsely) {
   using Program = testing::Program<ReusePatch>;
   // Every second sector of 256 KiB.
@@ -200,14 +216,59 @@ TEST(Hints, TellOfOneOfSeveralObjectsThatLieTogether) {
   EXPECT_EQ(seen[0], 2u) << "what was found first";
 }
 
+TEST(Pieces, TellTheSameAsLookingForIt) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << Pieces::kBits,
+                          kHigh = std::uint64_t{1} << 40;
+  const std::vector<MemoryObject> objects = {
+      {16, 5, 1},                                        // of no aligned size
+      {kHigh, 3 * kPiece - 100, 2},                      // ends in a piece, in which others are
+      {kHigh + 3 * kPiece - 100, 36, 3},                 // beside it
+      {kHigh + 3 * kPiece - 32, 0, 4},                   // of no bytes
+      {kHigh + 3 * kPiece - 31, 31 + kPiece / 2, 5},     // over the end of a piece
+      {kHigh + Pieces::kCount * kPiece, 2 * kPiece, 6},  // in the place of the first
+      {kHigh << 4, 2 * Pieces::kCount * kPiece, 7},      // larger than all pieces
+      {std::uint64_t{1} << 56, 4096, 8},                 // higher than tags tell
+      {~std::uint64_t{0} - 4095, 4096, 9}};              // the last bytes there are
+  const Launch launch = {.objects = objects.data(),
+                         .object_count = static_cast<std::uint32_t>(objects.size())};
+  const auto places = Pieces::places(
+      launch, [](std::uint32_t i) { return Pieces::Target{.row = i, .base = 100 + i}; });
+  std::vector<Pieces::Piece> pieces(Pieces::kCount), few(Pieces::kCount);
+  Pieces::plan(places, pieces);
+  const Pieces::Target nothing = {.row = kNoObject, .base = 5};
+  const Pieces::Place* const at = places.data();
+  for (const MemoryObject& object : objects) {
+    for (const std::uint64_t edge : {object.address, object.address + object.bytes,
+                                     object.address + kPiece, object.address + 5 * kPiece}) {
+      for (std::uint64_t address = edge - 40; address != edge + 40; ++address) {
+        for (const std::uint32_t bytes : {1u, 4u, 32u, 4096u}) {
+          const auto found = Pieces::find(launch, pieces.data(), at, nothing, address, bytes);
+          const std::uint32_t wanted = launch.find(address, bytes);
+          ASSERT_EQ(found.row, wanted) << address << " " << bytes;
+          EXPECT_EQ(found.base, wanted == kNoObject ? 5 : 100 + wanted);
+        }
+      }
+    }
+  }
+  Pieces::plan(std::span(places).first(6), few);
+  const auto piece = [&](std::uint64_t address) {
+    return few[(address >> Pieces::kBits) % Pieces::kCount].row;
+  };
+  EXPECT_EQ(piece(kHigh), 1u) << "that came first";
+  EXPECT_EQ(piece(kHigh + 2 * kPiece), 1u) << "that has most of it";
+  EXPECT_EQ(piece(kHigh + 3 * kPiece), 4u);
+}
+
 TEST(Distinct, IsAboutRight) {
   for (const std::uint64_t count : {1u, 100u, 4096u, 8192u}) {
-    std::vector<std::uint32_t> words(DistinctBits::kWords);
-    const DistinctBits bits{words.data()};
+    DistinctBits bits{};
     for (int again = 0; again < 2; ++again) {
-      for (std::uint64_t thing = 0; thing < count; ++thing) bits.insert(0, thing);
+      for (std::uint64_t thing = 0; thing < count; ++thing) {
+        const std::uint32_t bit = DistinctBits::bit_of(thing);
+        set_bits(bits.words[bit / 32], 1u << bit % 32);
+      };
     }
-    EXPECT_NEAR(static_cast<double>(DistinctBits::estimate(bits.count(0))),
+    EXPECT_NEAR(static_cast<double>(DistinctBits::estimate(bits.count())),
                 static_cast<double>(count), 1 + 0.06 * static_cast<double>(count));
   }
   EXPECT_EQ(DistinctBits::estimate(DistinctBits::kBits), DistinctBits::kMostTold);

@@ -59,6 +59,10 @@ template <class T>
 __device__ inline T fixed(const T& at) {
   if constexpr (sizeof(T) == sizeof(std::uint32_t)) {
     return __ldg(reinterpret_cast<const unsigned*>(&at));
+  } else if constexpr (sizeof(T) == sizeof(uint4)) {
+    const uint2 low = __ldg(reinterpret_cast<const uint2*>(&at)),
+                high = __ldg(reinterpret_cast<const uint2*>(&at) + 1);
+    return T{low.x, low.y, high.x, high.y};
   } else {
     static_assert(sizeof(T) == sizeof(std::uint64_t));
     return __ldg(reinterpret_cast<const unsigned long long*>(&at));
@@ -127,10 +131,10 @@ PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
   if (to < value) to = value;
 #endif
 }
-// Mostly they are set already.
+// Without a look at whether they are set already: nothing waits for this, and for the look all
+// would.
 PASTA_DEVICE inline void set_bits(std::uint32_t& to, std::uint32_t bits) {
 #ifdef PASTA_ON_GPU
-  if ((glance(to) & bits) == bits) return;
   asm volatile("red.global.or.b32 [%0], %1;" ::"l"(global_address(to)), "r"(bits) : "memory");
 #else
   to |= bits;

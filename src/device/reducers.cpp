@@ -14,20 +14,30 @@ std::uint32_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64
 
 }  // namespace
 
-std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
-                                      std::uint64_t& words) {
-  std::vector<Place> places(launch.object_count);
+std::vector<std::uint32_t> Marks::shifts(const Launch& launch, const Room& room) {
+  std::vector<std::uint32_t> shifts(launch.object_count);
   // The largest are marked more coarsely, until all find room.
   for (std::uint64_t each = std::max<std::uint64_t>(room.each, 64);; each /= 2) {
-    words = 0;
+    std::uint64_t words = 0;
     for (std::uint32_t i = 0; i < launch.object_count; ++i) {
-      const std::uint32_t shift = shift_of(launch.objects[i].bytes, each, room.least_granule);
-      places[i] = {launch.objects[i].address, launch.objects[i].bytes,
-                   static_cast<std::uint32_t>(words), shift};
-      words += (launch.objects[i].bytes >> shift) / 32 + 1;
+      shifts[i] = shift_of(launch.objects[i].bytes, each, room.least_granule);
+      words += (launch.objects[i].bytes >> shifts[i]) / 32 + 1;
     }
-    if (each <= 64 || words <= room.together / 32) return places;
+    if (each <= 64 || words <= room.together / 32) return shifts;
   }
+}
+
+std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
+                                      std::uint64_t& words) {
+  std::vector<Place> places;
+  const std::vector<std::uint32_t> shifts = Marks::shifts(launch, room);
+  words = 0;
+  for (std::uint32_t i = 0; i < launch.object_count; ++i) {
+    const MemoryObject& object = launch.objects[i];
+    places.push_back({object.address, object.bytes, static_cast<std::uint32_t>(words), shifts[i]});
+    words += (object.bytes >> shifts[i]) / 32 + 1;
+  }
+  return places;
 }
 
 std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) const {
@@ -37,6 +47,33 @@ std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) co
     granules += count_bits(words[place.first_word + i]);
   }
   return std::min(granules << place.shift, object.bytes);
+}
+
+void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
+  // That of nothing holds no byte.
+  std::ranges::fill(pieces, Piece{.first = 1, .last = 0, .row = 0, .base = 0});
+  const auto bytes = [](const Piece& piece) {
+    return (piece.last & kInPiece) + 1 - (piece.first & kInPiece);
+  };
+  for (const Place& place : places) {
+    if (place.bytes == 0) continue;
+    const std::uint64_t begin = place.begin, last = begin + (place.bytes - 1);
+    const std::uint64_t first_piece = begin >> kBits, last_piece = last >> kBits;
+    // What lies so high that no tag tells of it is looked for.
+    if (last_piece >> (kCountBits + kTagBits) != 0) continue;
+    // Of an object that is larger than all pieces together, the first ones.
+    for (std::uint64_t at = first_piece; at <= last_piece && at - first_piece < kCount; ++at) {
+      const auto tag = static_cast<std::uint32_t>(at >> kCountBits);
+      Piece piece = {.first = tag << kBits,
+                     .last = kInPiece | tag >> kLowTagBits << kBits,
+                     .row = place.row,
+                     .base = place.base};
+      if (at == first_piece) piece.first |= static_cast<std::uint32_t>(begin) & kInPiece;
+      if (at == last_piece) piece.last &= static_cast<std::uint32_t>(last) | ~kInPiece;
+      Piece& there = pieces[at % kCount];
+      if (bytes(piece) > bytes(there)) there = piece;
+    }
+  }
 }
 
 std::uint64_t DistinctBits::estimate(std::uint64_t set) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "device/launch.h"
@@ -27,6 +28,8 @@ struct Marks {
     std::uint64_t together, each;
     std::uint64_t least_granule = 1;
   };
+  // How large a granule of each object is: 1 << shift bytes.
+  static std::vector<std::uint32_t> shifts(const Launch& launch, const Room& room);
   // The table of a layout, and how many words of scratch.
   static std::vector<Place> plan(const Launch& launch, const Room& room, std::uint64_t& words);
 
@@ -91,6 +94,67 @@ struct ObjectHints {
   }
 };
 
+// --- Which object holds an address, and where what a patch has of that lies: told by one read
+
+// Of a patch whose block begins with kCount of Piece, behind which it has a Place of each object.
+// What they tell is counted in bytes from what the functions on a GPU are given, so that no pointer
+// has to be read first.
+struct Pieces {
+  static constexpr std::uint32_t kBits = 21;  // a piece of memory is 2 MiB
+  static constexpr std::uint32_t kCountBits = 12, kCount = 1u << kCountBits;
+
+  // What a patch has of an object.
+  struct Target {
+    std::uint32_t row, base;
+  };
+  // Of a piece of memory, the object that has most of it.
+  struct alignas(16) Piece {
+    std::uint32_t first, last;  // bytes of the piece; above them, where it lies
+    std::uint32_t row, base;
+  };
+  struct Place {
+    std::uint64_t begin, bytes;
+    std::uint32_t row, base;
+  };
+  // For all objects of a launch, of which tell(index) gives the targets.
+  template <class Tell>
+  static std::vector<Place> places(const Launch& launch, Tell tell) {
+    std::vector<Place> made;
+    for (std::uint32_t i = 0; i < launch.object_count; ++i) {
+      const Target target = tell(i);
+      made.push_back({launch.objects[i].address, launch.objects[i].bytes, target.row, target.base});
+    }
+    return made;
+  }
+  // Of all kCount.
+  static void plan(std::span<const Place> places, std::span<Piece> pieces);
+
+  // Of all these bytes. `nothing` is for bytes of no object, of several, or past the end of one.
+  PASTA_DEVICE static Target find(const Launch& launch, const Piece* pieces,
+                                  const Place* const& places, const Target& nothing,
+                                  std::uint64_t address, std::uint32_t bytes) {
+    const Piece piece = fixed(pieces[static_cast<std::uint32_t>(address >> kBits) % kCount]);
+    Target found = {piece.row, piece.base};
+    const std::uint32_t at = static_cast<std::uint32_t>(address) & kInPiece;
+    const bool here = tag(piece) == static_cast<std::uint32_t>(address >> (kBits + kCountBits)) &&
+                      at >= (piece.first & kInPiece) && at + (bytes - 1) <= (piece.last & kInPiece);
+    if (!here) {
+      const std::uint32_t object = launch.find(address, bytes);
+      found = object == kNoObject ? Target{fixed(nothing.row), fixed(nothing.base)}
+                                  : Target{fixed(places[object].row), fixed(places[object].base)};
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::uint32_t kInPiece = (1u << kBits) - 1;
+  static constexpr std::uint32_t kLowTagBits = 32 - kBits, kTagBits = 2 * kLowTagBits;
+
+  PASTA_DEVICE static std::uint32_t tag(const Piece& piece) {
+    return piece.first >> kBits | piece.last >> kBits << kLowTagBits;
+  }
+};
+
 // --- Rows by a key that nobody numbers, such as a place of a program
 
 // Bounded: what finds no room shares one row more, behind the others, so that sums stay right.
@@ -139,18 +203,15 @@ struct GroupSample {
 // Linear counting, which is a Bloom filter of one hash: of n things that come again and again, m
 // bits tell within about 2 % up to n = 2 m, and then ever less.
 struct DistinctBits {
-  std::uint32_t* words;  // of `count` x kWords
   static constexpr std::uint32_t kWords = 128;
   static constexpr std::uint32_t kBits = kWords * 32;
   static constexpr std::uint64_t kMostTold = 5 * kBits;
+  std::uint32_t words[kWords];
 
-  PASTA_DEVICE void insert(std::uint32_t which, std::uint64_t thing) const {
-    const std::uint32_t bit = mix(thing) % kBits;
-    set_bits(words[which * kWords + bit / 32], 1u << bit % 32);
-  }
-  [[nodiscard]] std::uint64_t count(std::uint64_t which) const {
+  PASTA_DEVICE static std::uint32_t bit_of(std::uint64_t thing) { return mix(thing) % kBits; }
+  [[nodiscard]] std::uint64_t count() const {
     std::uint64_t set = 0;
-    for (std::uint32_t i = 0; i < kWords; ++i) set += count_bits(words[which * kWords + i]);
+    for (const std::uint32_t word : words) set += count_bits(word);
     return set;
   }
   // Of the bits that are set; kMostTold at most.

@@ -39,6 +39,12 @@ std::vector<Run> runs_of(const std::uint32_t* words, std::uint64_t granules) {
   }
 }
 
+// Pieces of `1 << shift` bytes, from a multiple of that on, of which the object has a part.
+std::uint64_t granules(const MemoryObject& object, std::uint32_t shift) {
+  if (object.bytes == 0) return 1;
+  return ((object.address + (object.bytes - 1)) >> shift) - (object.address >> shift) + 1;
+}
+
 // In granules twice as large.
 std::vector<Run> halved(const std::vector<Run>& runs) {
   std::vector<Run> coarse;
@@ -59,52 +65,92 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
                                       Layout& layout) {
   State state{};
   state.copies = std::max(settings.copies, 1u);
+  const GroupSample sample = GroupSample::of(launch, settings.groups);
+  state.slots = sample.slots;
+  // So that copies lie in different lines of a cache.
+  constexpr std::uint32_t kRowsOfLine = 128 / sizeof(Counts);
   state.rows = launch.object_count + 1;
-  state.sample = GroupSample::of(launch, settings.groups);
-  const auto places = Marks::plan(launch, settings.marks, state.words);
-  state.marks.places = layout.table(std::span<const Marks::Place>(places));
-  state.sets = layout.counters<SetCounts>(std::uint64_t{state.copies} * (launch.object_count + 1));
-  state.groups = layout.counters<GroupSectors>(state.sample.slots);
-  state.marks.words = layout.counters<std::uint32_t>(state.words);
-  state.fingerprints.words =
-      layout.counters<std::uint32_t>(std::uint64_t{state.sample.slots} * DistinctBits::kWords);
-  state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
+  if (state.copies > 1) state.rows = (state.rows + kRowsOfLine - 1) / kRowsOfLine * kRowsOfLine;
+  const std::uint64_t rows = std::uint64_t{state.rows} * state.copies;
+  // The arrays in their order, as their places are needed before they are made.
+  const std::uint64_t rows_at = kHeaderBytes<ReusePatch> +
+                                Layout::rounded(Pieces::kCount * sizeof(Pieces::Piece)) +
+                                Layout::rounded(launch.object_count * sizeof(Pieces::Place));
+  const std::uint64_t prints_at = rows_at + Layout::rounded(rows * sizeof(Counts));
+  const std::uint64_t words_at = prints_at + Layout::rounded(state.slots * sizeof(Print));
+  const std::uint64_t first_row = rows_at / sizeof(Counts);
+  const auto row = [&](std::uint64_t index) {
+    return static_cast<std::uint32_t>(first_row + index) | sample.shift << kApartBit;
+  };
+  std::uint64_t words = 0;
+  const std::vector<std::uint32_t> shifts = Marks::shifts(launch, settings.marks);
+  state.nothing = {.row = row(0), .base = 0};
+  const auto places = Pieces::places(launch, [&](std::uint32_t i) {
+    const MemoryObject& object = launch.objects[i];
+    // More objects than rows have numbers: the last ones are as good as none.
+    if (first_row + i + 1 >= std::uint64_t{1} << kRowBits) return state.nothing;
+    const Pieces::Target target = {
+        .row = row(i + 1) | shifts[i] << kRowBits | kIsObject,
+        .base = static_cast<std::uint32_t>((words_at / 4 + words) * 32 -
+                                           (object.address >> shifts[i]))};
+    words += (granules(object, shifts[i]) - 1) / 32 + 1;
+    return target;
+  });
+  state.prints_at = static_cast<std::uint32_t>(prints_at);
+  state.pieces = layout.table<Pieces::Piece>(
+      Pieces::kCount, [&](std::span<Pieces::Piece> pieces) { Pieces::plan(places, pieces); });
+  state.places = layout.table(std::span<const Pieces::Place>(places));
+  state.sets = layout.counters<Counts>(rows);
+  state.prints = layout.counters<Print>(state.slots);
+  state.words = layout.counters<std::uint32_t>(words);
   return state;
 }
 
 PatchResult ReusePatch::result(const Launch& launch, const State& state, const Names& names) {
   ResultTable objects{.id = TableId::kObjects}, sets{.id = TableId::kSets},
       all_runs{.id = TableId::kRuns}, fingerprints{.id = TableId::kFingerprints};
+  const std::uint32_t* words = state.words;
   for (std::uint32_t i = 0; i <= launch.object_count; ++i) {
-    SetRow row{.counts = total_row(state.sets, state.copies, state.rows,
-                                   i == launch.object_count ? 0 : i + 1)};
+    const bool known = i < launch.object_count;
+    SetRow row;
+    const Counts counts = total_row(state.sets, state.copies, state.rows, known ? i + 1 : 0);
+    row.counts.asked_bytes = counts.asked_bytes;
+    row.counts.sectors = counts.sectors;
+    const std::uint32_t shift = known ? shift_of(state.places[i].row) : 0;
+    const std::uint64_t count = known ? granules(launch.objects[i], shift) : 0;
+    const std::uint32_t* marks = words;
+    words += known && has_object(state.places[i].row) ? (count - 1) / 32 + 1 : 0;
     if (row.counts.sectors == 0) continue;
-    if (i == launch.object_count) {
+    if (!known) {
       append_row(sets, row);
       continue;
     }
     const MemoryObject& object = launch.objects[i];
     append_object(objects, object, names);
     row.object = object.number;
-    row.granule = row.run_granule = state.marks.granule(i);
-    row.counts.touched = state.marks.touched(i, object);
-    std::vector<Run> runs = runs_of(state.marks.words + state.marks.places[i].first_word,
-                                    (object.bytes - 1) / row.granule + 1);
+    row.granule = row.run_granule = std::uint64_t{1} << shift;
+    // Its first granule may begin before it.
+    const std::uint64_t before = object.address & (row.granule - 1);
+    std::vector<Run> runs = runs_of(marks, count);
+    const auto bytes_of = [&](const Run& run) {
+      return Run{std::max(run.first * row.run_granule, before) - before,
+                 std::min(run.second * row.run_granule - before, object.bytes)};
+    };
+    for (const Run& run : runs) row.counts.touched += bytes_of(run).second - bytes_of(run).first;
     for (; runs.size() > kMostRuns; row.run_granule *= 2) runs = halved(runs);
     append_row(sets, row);
-    for (const auto& [begin, end] : runs) {
-      append_row(all_runs, RunRow{object.number, begin * row.run_granule,
-                                  std::min(end * row.run_granule, object.bytes)});
+    for (const Run& run : runs) {
+      append_row(all_runs, RunRow{object.number, bytes_of(run).first, bytes_of(run).second});
     }
   }
   FingerprintRow sum;
-  for (std::uint32_t slot = 0; slot < state.sample.slots; ++slot) {
-    const GroupSectors& group = state.groups[slot];
-    if (group.sectors == 0) continue;
+  for (std::uint32_t slot = 0; slot < state.slots; ++slot) {
+    const Print& print = state.prints[slot];
+    if (print.sectors == 0) continue;
     ++sum.groups;
-    sum.sectors += group.sectors;
-    const std::uint64_t told = DistinctBits::estimate(state.fingerprints.count(slot));
-    sum.distinct += std::min(told, group.sectors);
+    sum.sectors += print.sectors;
+    const std::uint64_t told = DistinctBits::estimate(print.different.count());
+    sum.distinct += std::min(told, print.sectors);
     sum.full += told == DistinctBits::kMostTold ? 1 : 0;
   }
   if (sum.groups > 0) append_row(fingerprints, sum);

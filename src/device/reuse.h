@@ -22,71 +22,166 @@ struct SetCounts {
   std::uint64_t touched = 0;  // bytes; in results only, in states by the marks
   bool operator==(const SetCounts&) const = default;
 };
-// Of one group.
-struct GroupSectors {
-  std::uint64_t sectors = 0;
-};
 
 struct ReusePatch {
   static constexpr std::string_view kFormat = "reuse/1";
-  static constexpr std::uint32_t kCopies = 8;  // on a GPU
+  static constexpr std::uint32_t kCopies = 64;  // on a GPU
   struct Settings {
     std::uint32_t copies = 1;  // on a GPU kCopies
     Marks::Room marks = {.together = std::uint64_t{8} << 20,
                          .each = std::uint64_t{1} << 20,
                          .least_granule = kSectorBytes};
-    std::uint32_t groups = 64;  // that leave a fingerprint
+    std::uint32_t groups = 16;  // that leave a fingerprint
   };
+  // What is counted as it happens.
+  struct Counts {
+    std::uint64_t asked_bytes, sectors;
+  };
+  // Of one group.
+  struct Print {
+    DistinctBits different;
+    std::uint64_t sectors;  // of each object by itself
+  };
+  // Arrays one behind the other. Where those begin that lanes use is in the pieces, or here, in
+  // bytes from the header; base of an object is the bit for its first granule, less what the
+  // address of that is in granules, so that granules begin at multiples of their size.
   struct State {
-    SetCounts* sets;  // copies x rows: one for no object, then the objects of the launch
-    GroupSectors* groups;
-    Marks marks;
-    DistinctBits fingerprints;
-    ObjectHints hints;
-    GroupSample sample;
-    std::uint64_t words;  // of the marks
-    std::uint32_t copies, rows;
+    const Pieces::Piece* pieces;
+    const Pieces::Place* places;
+    Counts* sets;  // copies x rows: one for no object, then the objects of the launch
+    Print* prints;
+    std::uint32_t* words;  // of marks
+    Pieces::Target nothing;
+    std::uint32_t prints_at;
+    std::uint32_t slots;         // of prints
+    std::uint32_t copies, rows;  // rows of each copy, some of which may be none's
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0 || warp.space != Space::kGlobal) return;
-    leave_print(state, warp);
-    warp.match(
-        [&](std::uint64_t address) {
-          return state.hints.find(launch, state.marks.places, address, warp.width);
-        },
-        [&](std::uint32_t object, std::uint32_t mask) {
-          // One after the other, as there are registers for one.
-          warp.add(mask, row(state, warp, object).asked_bytes, count_bits(mask) * warp.width);
-          const std::uint32_t sectors = warp.sectors(mask);
-          warp.add(mask, row(warp.after(sectors, state), warp, object).sectors, sectors);
-          if (object != kNoObject) state.marks.touch(warp, mask, object);
-        });
+    if constexpr (AnyWarp::kWide) {
+      on_wide(state, launch, warp);
+    } else {
+      const Pieces::Target found = find(state, launch, warp.address, warp.width);
+      const std::uint32_t row = opaque(found.row);
+      const std::uint32_t granule =
+          opaque(has_object(row) ? granule_of(row, found.base, warp.address) : AnyWarp::kNone);
+      warp.runs(granule, [&](std::uint32_t first, std::uint32_t last) {
+        set_bits(*at<std::uint32_t>(state, std::uint64_t{first / 32} * 4), bits(first, last));
+      });
+      const std::uint32_t mask = warp.lanes_of(row, warp.active);
+      const std::uint32_t firsts = warp.first_of_sectors(mask);
+      leave_print(state, warp, row, firsts);
+      add(state, warp, mask, row, count_bits(firsts & mask));
+    }
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
+  // Of Target::row: which row from the header on, then how large a granule is, then how many groups
+  // there are for each that is sampled, then whether there is an object.
+  static constexpr std::uint32_t kRowBits = 21, kApartBit = 26, kIsObject = 1u << 31;
+  PASTA_DEVICE static std::uint32_t shift_of(std::uint32_t row) { return row >> kRowBits & 31; }
+  PASTA_DEVICE static std::uint32_t apart_of(std::uint32_t row) { return row >> kApartBit & 31; }
+  PASTA_DEVICE static bool has_object(std::uint32_t row) { return (row & kIsObject) != 0; }
+  PASTA_DEVICE static std::uint32_t granule_of(std::uint32_t row, std::uint32_t base,
+                                               std::uint64_t address) {
+    return base + static_cast<std::uint32_t>(address >> shift_of(row));
+  }
+  // Of one word.
+  PASTA_DEVICE static std::uint32_t bits(std::uint32_t first, std::uint32_t last) {
+    return ~std::uint32_t{0} >> (31 - (last - first)) << first % 32;
+  }
+
+  // So many bytes behind the header of the launch.
+  template <class T>
+  PASTA_DEVICE static T* at(const State& state, std::uint64_t bytes) {
+    return behind_header<ReusePatch, T>(state, state.pieces, bytes);
+  }
+  PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
+                                          std::uint64_t address, std::uint32_t bytes) {
+    return Pieces::find(launch, at<const Pieces::Piece>(state, kHeaderBytes<ReusePatch>),
+                        state.places, state.nothing, address, bytes);
+  }
+
+  // Where there are copies of rows, those of one lie together: changes of what lies together wait
+  // for each other.
   template <class AnyWarp>
-  PASTA_DEVICE static SetCounts& row(const State& state, const AnyWarp& warp,
-                                     std::uint32_t object) {
-    return state.sets[warp.template copy<kCopies>() * state.rows + (object + 1)];
+  PASTA_DEVICE static void add(const State& state, const AnyWarp& warp, std::uint32_t mask,
+                               std::uint32_t row, std::uint32_t sectors) {
+    const std::uint32_t which =
+        row % (1u << kRowBits) + warp.template copy<kCopies>() * fixed(state.rows);
+    auto* counts = at<std::uint64_t>(state, std::uint64_t{which} * sizeof(Counts));
+    warp.add_two(mask, counts, PASTA_NUMBER(Counts, asked_bytes), count_bits(mask) * warp.width,
+                 PASTA_NUMBER(Counts, sectors), sectors);
+  }
+
+  // Of groups that are sampled.
+  template <class AnyWarp>
+  PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp, std::uint32_t row,
+                                       std::uint32_t firsts) {
+    if (!warp.is_in(firsts)) return;
+    const std::uint32_t group = warp.group32();
+    const std::uint32_t slot = group >> apart_of(row);
+    if (slot << apart_of(row) != group) return;
+    const std::uint32_t print = print_of(state, slot);
+    insert(state, print, warp.address / kSectorBytes);
+    if (!warp.is_behind(firsts)) {
+      ::pasta::device::add(
+          *at<std::uint64_t>(state, std::uint64_t{print} + offsetof(Print, sectors)),
+          count_bits(firsts));
+    }
+  }
+  // Numbers of bytes, as they are in one register.
+  PASTA_DEVICE static std::uint32_t print_of(const State& state, std::uint32_t slot) {
+    return fixed(state.prints_at) + slot * static_cast<std::uint32_t>(sizeof(Print));
+  }
+  PASTA_DEVICE static void insert(const State& state, std::uint32_t print, std::uint64_t sector) {
+    const std::uint32_t bit = DistinctBits::bit_of(sector);
+    set_bits(*at<std::uint32_t>(state, print + bit / 32 * 4), 1u << bit % 32);
+  }
+
+  // Lanes that may ask for several sectors each.
+  template <class AnyWarp>
+  PASTA_DEVICE static void on_wide(const State& state, const Launch& launch, const AnyWarp& warp) {
+    warp.match([&](std::uint64_t address) { return find(state, launch, address, warp.width).row; },
+               [&](std::uint32_t row, std::uint32_t mask) {
+                 add(state, warp, mask, row, warp.sectors(mask));
+                 print_wide(state, warp, mask);
+                 if (has_object(row)) mark_wide(state, launch, warp, mask, row);
+               });
   }
   template <class AnyWarp>
-  PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp) {
-    const std::uint32_t slot = state.sample.slot(warp.group());
-    if (slot == GroupSample::kNone) return;
-    warp.each(warp.active, [&](std::uint64_t address) {
-      std::uint64_t sector = address / kSectorBytes;
-      state.fingerprints.insert(slot, sector);
-      if constexpr (AnyWarp::kWide) {
-        const std::uint64_t last = (address + (warp.width - 1)) / kSectorBytes;
-        while (sector != last) state.fingerprints.insert(slot, ++sector);
+  PASTA_DEVICE static void mark_wide(const State& state, const Launch& launch, const AnyWarp& warp,
+                                     std::uint32_t mask, std::uint32_t row) {
+    warp.each(mask, [&](std::uint64_t address) {
+      const std::uint32_t base = find(state, launch, address, warp.width).base;
+      std::uint32_t first = granule_of(row, base, address);
+      const std::uint32_t last = granule_of(row, base, address + (warp.width - 1));
+      PASTA_ROLLED while (first <= last) {
+        const std::uint32_t end = last < (first | 31) ? last : first | 31;
+        set_bits(*at<std::uint32_t>(state, std::uint64_t{first / 32} * 4), bits(first, end));
+        first = end + 1;
       }
     });
-    warp.add(warp.active, state.groups[slot].sectors, warp.sectors(warp.active));
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void print_wide(const State& state, const AnyWarp& warp, std::uint32_t mask) {
+    const std::uint32_t apart = apart_of(fixed(state.nothing.row)), group = warp.group32();
+    if (group >> apart << apart != group) return;
+    const std::uint32_t print = print_of(state, group >> apart);
+    warp.each(mask, [&](std::uint64_t address) {
+      std::uint64_t sector = address / kSectorBytes;
+      const std::uint64_t last = (address + (warp.width - 1)) / kSectorBytes;
+      PASTA_ROLLED for (;; ++sector) {
+        insert(state, print, sector);
+        if (sector == last) break;
+      }
+    });
+    warp.add(mask, *at<std::uint64_t>(state, print + offsetof(Print, sectors)), warp.sectors(mask));
   }
 };
 

@@ -112,6 +112,7 @@ class Warp {
   [[nodiscard]] unsigned lanes() const { return count_bits(active); }
   [[nodiscard]] std::uint32_t number() const { return number_in_group; }
   [[nodiscard]] std::uint64_t group() const { return group_number; }
+  [[nodiscard]] std::uint32_t group32() const { return static_cast<std::uint32_t>(group_number); }
   // Where there are copies of a counter, so that not all of a GPU change the same: which is ours.
   template <std::uint32_t kCopies>
   [[nodiscard]] static std::uint32_t copy() {
@@ -169,6 +170,11 @@ class Warp {
     for (const auto& [at, value] : more) {
       ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[at], value);
     }
+  }
+  void add_two(std::uint32_t, std::uint64_t* to, std::uint32_t at_first, std::uint64_t first,
+               std::uint32_t at_second, std::uint64_t second) const {
+    ::pasta::device::add(to[at_first], first);
+    ::pasta::device::add(to[at_second], second);
   }
   template <class Row, std::size_t kCount>
   void raise(std::uint32_t, Row& to, const Number (&more)[kCount]) const {

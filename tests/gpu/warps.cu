@@ -1,19 +1,26 @@
-// Whether a warp of a GPU says the same of its accesses as the host does: warps CASES [SEED].
-// Addresses and lanes are made up: random ones, rows, columns, pieces and steps, whole warps and
-// parts.
+// Whether a warp of a GPU says the same of its accesses as the host does, and patches make the same
+// of them: warps CASES [SEED]. Addresses and lanes are made up: random ones, rows, columns, pieces
+// and steps, whole warps and parts.
+#pragma nv_diag_suppress 20011, 20014  // what is for both is also made for the host alone
+
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
+#include "device/gpu_patch.h"
 #include "device/gpu_warp.h"
+#include "device/hotpages.h"
+#include "device/layout.h"
+#include "device/result.h"
+#include "device/reuse.h"
 #include "device/warp.h"
-
-#pragma nv_diag_suppress 20011, 20014  // what is for both is also made for the host alone
 
 namespace {
 
@@ -127,6 +134,89 @@ Facts on_host(const Case& of) {
   return facts;
 }
 
+constexpr unsigned kWarps = 8;  // of a group
+
+template <class Patch>
+__global__ void patched(void* given, const Case* cases, unsigned count) {
+  const unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+  const unsigned lane = threadIdx.x % kWarpLanes;
+  if (at >= count || (cases[at].active >> lane & 1) == 0) return;
+  on_access<Patch>(given, 0, Space::kGlobal, static_cast<Access>(at % 3), cases[at].address[lane],
+                   cases[at].width, __activemask());
+}
+
+// Where cases are made up: of all sizes, some beside each other, and one 8 GiB behind, which has
+// the same place in a table of pieces.
+std::vector<MemoryObject> objects(std::mt19937_64& random) {
+  std::vector<MemoryObject> made;
+  const std::uint64_t first = (std::uint64_t{1} << 33) - 4096;
+  for (std::uint64_t at = first; at < first + (4u << 20);) {
+    const std::uint64_t bytes = 1 + random() % (std::uint64_t{1} << random() % 22);
+    made.push_back({at, bytes, made.size() + 1});
+    at += bytes + (random() % 2 == 0 ? 0 : random() % 1000);
+  }
+  made.push_back({std::uint64_t{1} << 34, 3u << 20, made.size() + 1});
+  return made;
+}
+
+template <class Patch>
+bool same_results(const char* name, const std::vector<Case>& cases, const Case* cases_there,
+                  std::mt19937_64& random) {
+  const auto count = static_cast<unsigned>(cases.size());
+  const std::vector<MemoryObject> here = objects(random);
+  Launch launch;
+  launch.grid[0] = (count + kWarps - 1) / kWarps;
+  launch.block[0] = kWarps * kWarpLanes;
+  launch.object_count = static_cast<std::uint32_t>(here.size());
+  launch.objects = here.data();
+  HostState<Patch> state(launch);
+  for (unsigned i = 0; i < count; ++i) {
+    Warp warp;
+    warp.access = static_cast<Access>(i % 3);
+    warp.width = cases[i].width;
+    warp.active = cases[i].active;
+    warp.group_number = i / kWarps;
+    std::memcpy(warp.address, cases[i].address, sizeof warp.address);
+    Patch::on_access(state.state(), launch, warp);
+  }
+  const typename Patch::Settings settings = {.copies = Patch::kCopies};
+  Layout sizing;
+  Patch::lay_out(launch, settings, sizing);
+  std::byte *given = nullptr, *objects_there = nullptr;
+  const std::size_t bytes = kHeaderBytes<Patch> + sizing.bytes();
+  cudaMalloc(&given, bytes);
+  cudaMalloc(&objects_there, here.size() * sizeof(MemoryObject));
+  cudaMemset(given, 0, bytes);
+  Layout there(reinterpret_cast<std::uintptr_t>(given) + kHeaderBytes<Patch>);
+  GpuLaunch<Patch> header = {launch, Patch::lay_out(launch, settings, there), 0};
+  header.launch.objects = reinterpret_cast<const MemoryObject*>(objects_there);
+  cudaMemcpy(objects_there, here.data(), here.size() * sizeof(MemoryObject),
+             cudaMemcpyHostToDevice);
+  cudaMemcpy(given, &header, sizeof header, cudaMemcpyHostToDevice);
+  cudaMemcpy(given + kHeaderBytes<Patch>, there.image().data(), there.image().size(),
+             cudaMemcpyHostToDevice);
+  patched<Patch><<<launch.grid[0], launch.block[0]>>>(given, cases_there, count);
+  // Arrays are laid out as in a block that is aligned.
+  std::vector<std::byte> room(sizing.bytes() + Layout::kAlign);
+  void* aligned = room.data();
+  std::size_t left = room.size();
+  std::align(Layout::kAlign, sizing.bytes(), aligned, left);
+  const std::span<std::byte> block(static_cast<std::byte*>(aligned), sizing.bytes());
+  cudaMemcpy(block.data(), given + kHeaderBytes<Patch>, block.size(), cudaMemcpyDeviceToHost);
+  const cudaError_t error = cudaDeviceSynchronize();
+  Layout copied(block);
+  const auto found = Patch::result(launch, Patch::lay_out(launch, settings, copied), {});
+  const auto wanted = Patch::result(launch, state.state(), {});
+  std::size_t rows = 0;
+  for (const ResultTable& table : wanted.tables) rows += table.rows();
+  const bool same = error == cudaSuccess && found == wanted && rows > 10;
+  std::printf("%s: %zu rows, %s\n", name, rows,
+              same ? "the same on host and GPU" : "which differ between host and GPU");
+  cudaFree(given);
+  cudaFree(objects_there);
+  return same;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,7 +231,6 @@ int main(int argc, char** argv) {
   cudaMalloc(&facts_there, count * sizeof(Facts));
   cudaMemset(facts_there, 0, count * sizeof(Facts));
   cudaMemcpy(cases_there, cases.data(), count * sizeof(Case), cudaMemcpyHostToDevice);
-  constexpr unsigned kWarps = 8;
   on_gpu<<<(count + kWarps - 1) / kWarps, kWarps * kWarpLanes>>>(cases_there, facts_there, count);
   cudaMemcpy(facts.data(), facts_there, count * sizeof(Facts), cudaMemcpyDeviceToHost);
   if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess) {
@@ -162,5 +251,7 @@ int main(int argc, char** argv) {
     std::puts("");
   }
   std::printf("%u of %u cases differ between host and GPU\n", differ, count);
-  return differ == 0 ? 0 : 1;
+  const bool same = same_results<HotpagesPatch>("hotpages", cases, cases_there, random) &&
+                    same_results<ReusePatch>("reuse", cases, cases_there, random);
+  return differ == 0 && same ? 0 : 1;
 }

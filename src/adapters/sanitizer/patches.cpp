@@ -52,25 +52,22 @@ typename Patch::Settings settings() {
 }
 
 template <class Patch>
-constexpr std::size_t kHeader =
-    (sizeof(device::GpuLaunch<Patch>) + Layout::kAlign - 1) / Layout::kAlign* Layout::kAlign;
-
-template <class Patch>
 Block block(const Launch& launch, std::span<const device::MemoryObject> objects, std::uint64_t code,
             std::uint64_t address) {
   // Patches look at objects to lay out their tables; the GPU has them elsewhere.
   Launch here = launch;
   here.objects = objects.data();
-  Layout layout(address + kHeader<Patch>);
+  Layout layout(address + device::kHeaderBytes<Patch>);
   const device::GpuLaunch<Patch> header = {launch, Patch::lay_out(here, settings<Patch>(), layout),
                                            code};
-  Block made{.bytes = kHeader<Patch> + layout.bytes(),
-             .result_begin = kHeader<Patch>,
-             .result_end = kHeader<Patch> + layout.result_bytes(),
-             .image = std::vector<std::byte>(kHeader<Patch> + layout.image().size())};
+  Block made{.bytes = device::kHeaderBytes<Patch> + layout.bytes(),
+             .result_begin = device::kHeaderBytes<Patch>,
+             .result_end = device::kHeaderBytes<Patch> + layout.result_bytes(),
+             .image = std::vector<std::byte>(device::kHeaderBytes<Patch> + layout.image().size())};
   std::memcpy(made.image.data(), &header, sizeof header);
   if (!layout.image().empty()) {
-    std::memcpy(made.image.data() + kHeader<Patch>, layout.image().data(), layout.image().size());
+    std::memcpy(made.image.data() + device::kHeaderBytes<Patch>, layout.image().data(),
+                layout.image().size());
   }
   return made;
 }
