@@ -107,11 +107,12 @@ PACKAGE = {
         made = SimpleNamespace(meta={})
         said = [ir.get_kernel_metadata(nodes, None)[0] for nodes in ([norm, made], [norm, up], [made], [node(USER.format(30))])]
         TEXT = '''
+        from types import SimpleNamespace
         from torch import call as operator
         from torch._inductor.runtime.triton_heuristics import CachingAutotuner
         def one(): pass
         def unknown(): pass
-        one, unknown = CachingAutotuner(one), CachingAutotuner(unknown)
+        one, unknown, cached = (CachingAutotuner(function) for function in (one, unknown, SimpleNamespace(fn=None, __name__="cached")))
         def call():
             {}
             one.run(stream=0)
@@ -121,6 +122,7 @@ PACKAGE = {
             unknown.run(stream=0)
             {}
             operator("of the model")
+            cached.run(stream=0)
         '''.replace("\\n        ", "\\n")
         with tempfile.TemporaryDirectory(suffix="torchinductor_") as folder:
             path = os.path.join(folder, "torchinductor_compiled.py")
@@ -194,7 +196,8 @@ FOUND = {
     "in a range": "program.py(37): <module>", "thread": "program.py(38): <lambda>",
     "triton::kernel": "program.py(46): <module>", "letters": "program.py(51): größe",
     "triton::one": "program.py(26): sort", "triton::unknown": "program.py(49): <module>",
-    "left to PyTorch": "program.py(25, 26): sort", "of the model": "program.py(30): sort"}
+    "left to PyTorch": "program.py(25, 26): sort", "of the model": "program.py(30): sort",
+    "triton::cached": "program.py(30): sort"}
 MODULES = {"triton::one": ["layers.0", "layers.0.norm"], "left to PyTorch": ["layers.0"]}
 
 
@@ -246,7 +249,7 @@ class Frames(unittest.TestCase):
             found = {}
             for name, around in re.findall(r'^scope \S+ \S+ \S+ "([^"]*)" operator.*? scope=(\S+)', dump, re.M):
                 self.assertEqual(modules[around], MODULES.get(name, []), name)
-                if mode == "stacks" and name not in ("triton::kernel", "triton::one", "left to PyTorch", "of the model"):
+                if mode == "stacks" and name not in ("triton::kernel", "triton::one", "triton::cached", "left to PyTorch", "of the model"):
                     self.assertRegex(frames[around][1], "_python_dispatch.py|compiled.py")
                     around = frames[around][0]
                 found.setdefault(name, []).append(frames[around][1])

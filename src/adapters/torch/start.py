@@ -402,11 +402,13 @@ def watch_triton(torch):
     known = {}  # by the function that is compiled, which Triton keeps
 
     def learn(kernel, frame):
-        function = kernel
-        while not hasattr(function, "__code__"):
+        function, about = kernel, {}
+        while not hasattr(function, "__code__") and getattr(function, "fn", None) is not None:
             function = function.fn
-        code = function.__code__
-        about = {"file": short_path(code.co_filename), "line": code.co_firstlineno}
+        # What comes from the compiler's cache has no function any more.
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            about.update(file=short_path(code.co_filename), line=code.co_firstlineno)
         operators = operators_of(frame)
         if operators:
             about["operators"] = operators

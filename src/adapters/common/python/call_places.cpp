@@ -102,7 +102,9 @@ PlacedCalls placed_calls() noexcept {
 std::uint64_t open_call_place() noexcept {
   {
     SpoolPush push;
-    if (!push || push.lies_in(ScopeDomain::kOperator)) return 0;
+    // Those of others, as XLA's, have none.
+    const bool may_be_known = g_has_operators.load(std::memory_order_relaxed);
+    if (!push || (may_be_known && push.lies_in(ScopeDomain::kOperator))) return 0;
   }
   // Not within a push: the thread may have the interpreter's lock, and then this is code of Python.
   Places places;
