@@ -48,14 +48,18 @@ struct Count {
     if (own == __ffs(lanes) - 1) {
       atomicAdd(static_cast<unsigned long long*>(given) + before % 64 * 16, 1ULL);
     }
+    __syncwarp(lanes);
   }
 };
+// Lanes that come together go on together: otherwise the next access finds them in parts.
 template <class Patch>
 struct Inlined {
   __device__ static void at(void* given, std::uint64_t pc, const void* address,
                             std::uint32_t flags) {
+    const std::uint32_t lanes = __activemask();
     on_flagged<Patch>(given, pc, Space::kGlobal, reinterpret_cast<std::uint64_t>(address), 4,
                       flags);
+    __syncwarp(lanes);
   }
 };
 template <class Patch>

@@ -135,7 +135,7 @@ class Sanitizer(unittest.TestCase):
 
     def test_little_memory_of_the_device(self):
         self.assertEqual(self.launches(self.run_watched("many", FAKE_MEMORY=str(60 << 20))), {COPY: 2000})
-        self.assertEqual(self.problem("left less than 208 MiB of the device's memory, so a context had 52"), [1], self.problems)
+        self.assertEqual(self.problem("left less than 96 MiB of the device's memory, so a context had 48"), [1], self.problems)
         self.run_watched("kernels", options=("--force",), FAKE_MEMORY=str(1 << 20))
         self.assertEqual(self.problem("left less than 13 MiB of the device's memory"), [1], self.problems)
         self.assertEqual(self.problem("launches whose accesses were not analysed"), [3])
@@ -151,7 +151,7 @@ class Sanitizer(unittest.TestCase):
 
     def test_an_address_that_begins_with_0(self):
         # Of the first piece that a launch may get; patches take it for none.
-        self.check_objects(self.run_watched("kernels", FAKE_ADDRESS=hex(0x600000000000 - (16 << 20) - 8192)), 2, 1)
+        self.check_objects(self.run_watched("kernels", FAKE_ADDRESS=hex(0x600000000000 - (8 << 20) - 8192)), 2, 1)
 
     def test_policies(self):
         # Two of the position in later iterations; the first does not yet know that there are any. The fourth and the

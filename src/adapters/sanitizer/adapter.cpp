@@ -56,7 +56,7 @@ struct ArenaBytes {
   std::size_t tables, launches;
 };
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::array kArenas = {ArenaBytes{16 * kMiB, 192 * kMiB}, ArenaBytes{4 * kMiB, 48 * kMiB},
+constexpr std::array kArenas = {ArenaBytes{8 * kMiB, 88 * kMiB}, ArenaBytes{4 * kMiB, 44 * kMiB},
                                 ArenaBytes{kMiB, 12 * kMiB}};
 constexpr std::uint32_t kMostStreams = 1024;
 constexpr std::size_t kMarkBytes = kMostStreams * sizeof(std::uint64_t);
