@@ -1,8 +1,9 @@
 // How long the GPU takes from one piece of work to the next, by what CUPTI was asked for, in ns:
 // gaps TURNS STATE... A state is "-" (nothing) or KINDS[:BYTES,KEPT,MS], as
 // collect_nothing.cpp has them. All work of a row is queued before it may begin, so the host's
-// speed has no part in it. Before CUPTI is asked for anything the same is measured as "bare"; then
-// the states take turns. FLOOR is the library.
+// speed has no part in it; how long the host takes to ask for a piece is told, too. Before CUPTI is
+// asked for anything the same is measured as "bare"; then the states take turns. FLOOR is the
+// library.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <time.h>
@@ -18,6 +19,12 @@ namespace {
 
 constexpr int kPieces = 200;  // so many find room in a stream's queue
 constexpr std::size_t kBytes = std::size_t{32} << 20;
+
+double now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
 
 void check(cudaError_t error) {
   if (error == cudaSuccess) return;
@@ -73,6 +80,10 @@ const Row kRows[] = {
        compute<<<132, 256, 0, stream>>>(static_cast<float*>(memory), 1000);
        check(cudaMemsetAsync(memory, 0, 4096, stream));
      }},
+    {"fill", [](cudaStream_t stream, void* memory,
+                cudaEvent_t) { check(cudaMemsetAsync(memory, 0, 4096, stream)); }},
+    {"large fill", [](cudaStream_t stream, void* memory,
+                      cudaEvent_t) { check(cudaMemsetAsync(memory, 0, kBytes, stream)); }},
     {"compute, copy",
      [](cudaStream_t stream, void* memory, cudaEvent_t) {
        compute<<<132, 256, 0, stream>>>(static_cast<float*>(memory), 1000);
@@ -99,7 +110,9 @@ class Measure {
         open_[0] = open_[1] = 0;
         gate<<<1, 1, 0, stream_>>>(open_, open_ + 1);
         check(cudaEventRecord(begin_, stream_));
+        const double asked = now_ns();
         for (int i = 0; i < kPieces; ++i) row.add(stream_, memory_, between_);
+        const double host_ns = (now_ns() - asked) / kPieces;
         check(cudaEventRecord(end_, stream_));
         *static_cast<volatile int*>(open_) = 1;
         check(cudaStreamSynchronize(stream_));
@@ -109,6 +122,7 @@ class Measure {
           std::fprintf(stderr, "gaps: the queue of \"%s\" was full\n", row.name);
         } else if (counts) {
           took_[state][row.name].push_back(1e6 * static_cast<double>(ms) / kPieces);
+          took_[state][std::string(row.name) + ", host"].push_back(host_ns);
         }
       }
     }
@@ -116,11 +130,9 @@ class Measure {
   void tell() {
     for (auto& [state, rows] : took_) {
       std::printf("{\"state\": \"%s\"", state.c_str());
-      for (const Row& row : kRows) {
-        auto& ns = rows[row.name];
-        if (ns.empty()) continue;
+      for (auto& [name, ns] : rows) {
         std::sort(ns.begin(), ns.end());
-        std::printf(", \"%s\": [%.1f, %.1f]", row.name, ns[0], ns[ns.size() / 2]);
+        std::printf(", \"%s\": [%.1f, %.1f]", name.c_str(), ns[0], ns[ns.size() / 2]);
       }
       std::printf("}\n");
     }
