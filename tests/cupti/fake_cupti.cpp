@@ -219,10 +219,6 @@ EXPORT void capture(std::uint64_t node) { tell_node(13, node, 0); }
 EXPORT void instantiate(std::uint64_t node, std::uint64_t original) {
   tell_node(20, node, original);
 }
-EXPORT void load_module(const char* code, std::size_t bytes) {
-  const ModuleData module{1, bytes, code};
-  call_back(3, 6, Resource{nullptr, nullptr, &module});
-}
 // cudaProfilerStart and cudaProfilerStop.
 EXPORT void profiler(bool start) {
   const std::uint32_t id = start ? 171 : 172;

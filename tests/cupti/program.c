@@ -153,17 +153,6 @@ static void run_asks(void) {
   launch("relu", thread);
 }
 
-/* Two modules with the device's runtime, or one without it. */
-static void run_modules(int nested) {
-  static const char plain[] = "\177ELF .text.relu",
-                    launches[] = "\177ELF\0.text.__cudaCDP2LaunchDeviceV2";
-  void (*load_module)(const char*, size_t);
-  *(void**)&load_module = find(cupti, "load_module");
-  load_module(plain, sizeof plain);
-  for (int i = 0; i < 2 * nested; ++i) load_module(launches, sizeof launches);
-  launch("relu", thread);
-}
-
 /* Resident memory, in KiB. */
 static long resident(void) {
   char text[4096];
@@ -268,7 +257,6 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "fills") == 0) return run_fills(), 0;
   if (strcmp(argv[1], "waits") == 0) return run_waits(), 0;
   if (strcmp(argv[1], "asks") == 0) return run_asks(), 0;
-  if (strcmp(argv[1], "modules") == 0) return run_modules(argc > 2), 0;
   const uint64_t step = pasta_begin("step");
   const uint64_t forward = pasta_begin("forward");
   launch("_Z4gemmPfi", thread);

@@ -17,6 +17,7 @@
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/calls.h"
 #include "adapters/cupti/decode.h"
+#include "adapters/cupti/device_runtime.h"
 #include "adapters/cupti/waits.h"
 #include "trace/append_text.h"
 #include "trace/spool_writer.h"
@@ -189,7 +190,6 @@ struct State {
   // The last origin that was told of: nodes come in rows.
   std::uint32_t last_origin = 0, last_file = 0, last_frame = 0;
   std::atomic<std::uint64_t> nodes_without_room = 0;
-  std::atomic<bool> kernels_launch = false;  // some code that is loaded can do that
 
   Buffer buffers[kMostBuffers];
   std::atomic<std::uint64_t> free_buffers[kMostBuffers / kBitsOfWord] = {};  // a bit each
@@ -205,6 +205,8 @@ struct State {
   common::VendorClock clock;
   std::uint64_t last_correlation = 0;
   std::uint64_t unknown = 0, invalid = 0, untimed = 0, refused_told = 0;
+  LoadedObjects objects;
+  bool kernels_launch = false;  // some code that is loaded can do that
   // Numbers of the program whose call has not come yet.
   struct External {
     std::uint64_t correlation;  // 0: none
@@ -719,6 +721,15 @@ bool is_any_lent() {
 }
 
 void follow_collection() noexcept;
+void note(Reason reason, const char* text);
+
+// CUPTI tells of no kernel that a kernel launches.
+void look_for_kernels_that_launch() {
+  if (g.kernels_launch || !g.objects.find_device_runtime()) return;
+  g.kernels_launch = true;
+  note(Reason::kNotRecorded,
+       "kernels that kernels launch: CUPTI tells of none, and the program has code that can");
+}
 
 void begin() noexcept {
   read_clock();
@@ -727,6 +738,7 @@ void begin() noexcept {
 
 void look(bool wanted, bool due) noexcept {
   follow_collection();
+  look_for_kernels_that_launch();
   if (wanted) return flush_and_take(true);
   if (!due) return take_complete();
   if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
@@ -891,20 +903,6 @@ void copy_node(const GraphData& data) {
   pthread_mutex_unlock(&g.creating);
 }
 
-// CUPTI tells of no kernel that a kernel launches. Code that can has a function of the device's
-// runtime linked to it.
-void look_at_module(const ModuleData& module) {
-  constexpr std::string_view kLaunches = "__cudaCDP2LaunchDevice";
-  if (module.code == nullptr || g.kernels_launch.load(std::memory_order_relaxed) ||
-      memmem(module.code, module.size, kLaunches.data(), kLaunches.size()) == nullptr) {
-    return;
-  }
-  if (!g.kernels_launch.exchange(true)) {
-    note(Reason::kNotRecorded,
-         "kernels that kernels launch: CUPTI tells of none, and the program has code that can");
-  }
-}
-
 // Of a call that waits: what for. Whoever reads the call's record finds it there.
 void on_wait(bool of_driver, const WaitCall& call, const CallData& data) {
   const auto thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
@@ -961,9 +959,7 @@ void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void*
   const int kept = errno;
   if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
     const void* what = static_cast<const ResourceData*>(data)->what;
-    if (what != nullptr && callback == kModuleLoaded) {
-      look_at_module(*static_cast<const ModuleData*>(what));
-    } else if (what != nullptr && callback == kGraphNodeCreated) {
+    if (what != nullptr && callback == kGraphNodeCreated) {
       add_node(*static_cast<const GraphData*>(what));
     } else if (what != nullptr && callback == kGraphNodeCloned) {
       copy_node(*static_cast<const GraphData*>(what));
@@ -985,7 +981,6 @@ void enable_callbacks() {
       want(CallbackDomain::kRuntime, of[1]);
     }
   }
-  want(CallbackDomain::kResource, kModuleLoaded);
   if (g.api.graph_node_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs)) {
     want(CallbackDomain::kResource, kGraphNodeCreated);
     want(CallbackDomain::kResource, kGraphNodeCloned);
@@ -1061,6 +1056,8 @@ void start() noexcept {
     if (push) push.fact("cupti_version", {digits + at, sizeof digits - at});
     if (push) push.fact("cupti_library", where);
   }
+  g.objects = {};
+  g.kernels_launch = false;
   // CUPTI has room for one, and who was there first keeps it.
   if (const Api::Result result = g.api.subscribe(&g.subscriber, on_callback, nullptr);
       result == kTaken) {

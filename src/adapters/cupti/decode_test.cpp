@@ -473,8 +473,6 @@ static_assert(CUPTI_API_ENTER == 0 && CUPTI_API_EXIT == 1);
 SAME(ResourceData, what, CUpti_ResourceData, resourceDescriptor);
 SAME(GraphData, node, CUpti_GraphData, node);
 SAME(GraphData, original_node, CUpti_GraphData, originalNode);
-SAME(ModuleData, size, CUpti_ModuleResourceData, cubinSize);
-SAME(ModuleData, code, CUpti_ModuleResourceData, pCubin);
 
 #endif
 

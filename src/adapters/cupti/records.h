@@ -217,12 +217,11 @@ enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource 
 // The ones that are asked for. None is of a call that comes often.
 inline constexpr std::uint32_t kProfilerStart[] = {308, 171};  // of the driver, of the runtime
 inline constexpr std::uint32_t kProfilerStop[] = {309, 172};
-inline constexpr std::uint32_t kModuleLoaded = 6;
 inline constexpr std::uint32_t kGraphNodeCreated = 13;
 inline constexpr std::uint32_t kGraphNodeCloned = 20;
 
 // Leading fields of what a callback is given: of a call, of a resource, and what `what` points to:
-// of a graph's node, of a module.
+// of a graph's node.
 struct CallData {
   std::int32_t site;  // 0: entering
   const char* name;
@@ -240,11 +239,6 @@ struct ResourceData {
 };
 struct GraphData {
   void *graph, *original_graph, *node, *original_node;
-};
-struct ModuleData {
-  std::uint32_t module;
-  std::size_t size;
-  const char* code;
 };
 
 }  // namespace pasta::adapters::cupti
