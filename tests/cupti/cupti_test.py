@@ -226,6 +226,7 @@ class Cupti(unittest.TestCase):
     def test_between_start_and_stop_of_the_profiler(self):
         lines = self.run_watched("profiled", 0, options=("--capture-range", "cudaProfilerApi"))
         self.assertEqual(self.names(lines, "kernel"), ["inside"] * 2)
+        self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel"] * 2)
         self.assertFalse([line for line in lines if line.startswith("problem")])
         os.remove(self.folder / "t.pasta")
         lines = self.run_watched("exit", 0, options=("--capture-range", "cudaProfilerApi"))
@@ -239,6 +240,7 @@ class Cupti(unittest.TestCase):
                 lines = self.run_watched(f"by-{how}", 0, options=("--capture-range", "iterations:2-3"))
                 os.remove(self.folder / "t.pasta")
                 self.assertEqual(len(self.names(lines, "kernel")), 2)
+                self.assertEqual(self.names(lines, "api"), ["cudaLaunchKernel"] * 2)
                 self.assertEqual(set(self.names(lines, "scope")), marks)
                 self.assertFalse([line for line in lines if line.startswith("problem")])
 

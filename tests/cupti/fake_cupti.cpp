@@ -24,6 +24,8 @@ Api::Request request_buffer = nullptr;
 Api::Complete complete_buffer = nullptr;
 bool enabled[64] = {};
 bool enabled_calls[3][512] = {};  // each by itself, by domain
+bool left_out[512] = {};          // of the runtime's
+bool by_call = false;             // some were asked for before the first call
 bool system_threads = false;
 std::uint8_t* buffer = nullptr;
 std::size_t size = 0, used = 0;
@@ -150,10 +152,13 @@ EXPORT int cuptiActivityEnable(RecordKind kind) {
     std::fprintf(stderr, "fake: kind %d is on\n", static_cast<int>(kind));
   return 0;
 }
-// Not by every CUPTI of 12.
+// Not by every CUPTI of 12. Of the runtime's, what is first asked for when that has begun is never
+// told.
 EXPORT int cuptiActivityEnableRuntimeApi(std::uint32_t id, std::uint8_t on) {
   if (std::getenv("FAKE_CUDA") != nullptr) return 27;
-  enabled_calls[2][id] = on != 0;
+  by_call = by_call || (on != 0 && correlation == 0);
+  enabled_calls[2][id] = on != 0 && by_call;
+  left_out[id] = on == 0;
   return 0;
 }
 EXPORT int cuptiActivityEnableDriverApi(std::uint32_t id, std::uint8_t on) {
@@ -251,7 +256,7 @@ ApiRecord call_of(std::uint32_t id, std::uint32_t thread, bool of_driver = false
   call.thread = system_threads ? thread : 0;
   if (++correlation == 0) correlation = 1;  // 0 is no number
   call.correlation = correlation;
-  tell(call, enabled_calls[of_driver ? 1 : 2][id]);
+  if (of_driver || !left_out[id]) tell(call, enabled_calls[of_driver ? 1 : 2][id]);
   while (now() < call.end) {
   }
   return call;

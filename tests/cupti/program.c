@@ -97,12 +97,14 @@ static int profile(void* library) {
 
 /* Only what is between start and stop of the profiler, twice. */
 static void run_profiled(void) {
-  number_function profiler;
+  number_function profiler, ask;
   *(void**)&profiler = find(cupti, "profiler");
+  *(void**)&ask = find(cupti, "ask");
   for (int i = 0; i < 2; ++i) {
     launch("outside", thread);
     profiler(1);
     launch("inside", thread);
+    ask(thread);
     profiler(0);
   }
   launch("outside", thread);

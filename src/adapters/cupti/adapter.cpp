@@ -175,7 +175,8 @@ struct State {
     std::uint32_t ids[1024];
     std::uint32_t count;
   };
-  Calls runtime_calls = {}, driver_calls = {};
+  Calls runtime_calls = {}, runtime_queries = {}, driver_calls = {};
+  bool runtime_by_kind = false;
   WaitCall wait_calls[2][kMostCallbacks] = {};  // by the domain: see wait_call_of()
   Calls launches[2] = {};                       // of the driver, of the runtime
   // Of which of them and of waits it is asked where Python makes them.
@@ -799,12 +800,14 @@ bool switch_calls(const State::Calls& calls, SetCall set, bool on) {
   return done;
 }
 
-// The kind of all calls of the runtime would cost those that are left out, too.
+// The kind of all calls of the runtime costs those that are left out, too. But calls that are asked
+// for one by one are told of only if some were when the runtime began.
 Api::Result switch_kind(RecordKind kind, bool on) {
-  if (kind == RecordKind::kRuntime && switch_calls(g.runtime_calls, g.api.enable_runtime_api, on)) {
-    return 0;
-  }
-  return on ? g.api.enable(kind) : g.api.disable(kind);
+  if (kind != RecordKind::kRuntime) return on ? g.api.enable(kind) : g.api.disable(kind);
+  if (!g.runtime_by_kind && switch_calls(g.runtime_calls, g.api.enable_runtime_api, on)) return 0;
+  const Api::Result result = on ? g.api.enable(kind) : g.api.disable(kind);
+  if (on && result == 0) switch_calls(g.runtime_queries, g.api.enable_runtime_api, false);
+  return result;
 }
 
 void watch_waits(bool on) {
@@ -1002,6 +1005,9 @@ bool set_up() {
       CallbackDomain::kRuntime,
       [](std::string_view name) { return !begins_with_one(name, kQueries); }, g.runtime_calls);
   find_calls(
+      CallbackDomain::kRuntime,
+      [](std::string_view name) { return begins_with_one(name, kQueries); }, g.runtime_queries);
+  find_calls(
       CallbackDomain::kDriver,
       [](std::string_view name) {
         return begins_with_one(name, kDriverLaunches) ||
@@ -1086,6 +1092,7 @@ void start() noexcept {
     note(Reason::kNotRecorded, "fills on GPUs: --cuda-fills calls has nothing but their calls");
   }
   g.used.store(true, std::memory_order_release);
+  g.runtime_by_kind = !trace::is_collecting();
   g.active.store(true, std::memory_order_release);
   trace::on_collection_change(follow_collection);
   follow_collection();
