@@ -33,6 +33,15 @@ def when_loaded(name, begin):
 
 def when_imported(wanted):
     """Calls wanted[name](module) once a module of this name is there: now, or when it is imported."""
+    def quietly(begin):
+        def begin_if_possible(module):
+            try:
+                begin(module)
+            except Exception:  # it is not as it was
+                pass
+        return begin_if_possible
+
+    wanted = {name: quietly(begin) for name, begin in wanted.items()}
     waiting = {name: begin for name, begin in wanted.items() if name not in sys.modules}
     for name in wanted.keys() - waiting.keys():
         when_loaded(name, wanted[name])
@@ -50,10 +59,9 @@ def when_imported(wanted):
 
             def exec_module(module):
                 execute(module)
-                try:
-                    waiting.pop(name)(module)
-                except Exception:
-                    pass
+                begin = waiting.pop(name, None)
+                if begin is not None:
+                    begin(module)
 
             spec.loader.exec_module = exec_module
             return spec
