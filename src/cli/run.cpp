@@ -108,7 +108,7 @@ const OptionRow kCudaFillsRow = {"--cuda-fills",
                                  "PASTA_CUDA_FILLS",
                                  "FORM",
                                  "Of fills of CUDA's memory (cudaMemset) when the GPU did them "
-                                 "(work), or nothing but their calls, which saves the GPU some 2 "
+                                 "(work), or nothing but their calls, which saves the GPU up to 2 "
                                  "us for each (calls)",
                                  &Settings::cuda_fills,
                                  kFillForms};
