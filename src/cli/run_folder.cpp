@@ -31,6 +31,21 @@ std::int64_t clock_ns(clockid_t clock) {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+// Of the clock of the trace. Between two readings of that one may be interrupted: of several the
+// nearest count.
+std::int64_t realtime_ahead_ns() {
+  std::int64_t best_ns = 0, ahead_ns = 0;
+  for (int i = 0; i < 16; ++i) {
+    const std::int64_t before = clock_ns(CLOCK_MONOTONIC);
+    const std::int64_t realtime = clock_ns(CLOCK_REALTIME);
+    const std::int64_t took_ns = clock_ns(CLOCK_MONOTONIC) - before;
+    if (i > 0 && took_ns >= best_ns) continue;
+    best_ns = took_ns;
+    ahead_ns = realtime - before - took_ns / 2;
+  }
+  return ahead_ns;
+}
+
 // Of a program that goes on, the file is there as long as that has its end mapped: gives back what
 // it has written, and will not touch again.
 void free_space(const std::string& path) {
@@ -94,7 +109,7 @@ Result<RunFolder> RunFolder::create(const std::string& output, const Options& op
   run->version = kVersion;
   trace::allow_what_is_quick(*run);
   run->start_ns = clock_ns(CLOCK_MONOTONIC);
-  run->epoch_ns = clock_ns(CLOCK_REALTIME) - run->start_ns;
+  run->epoch_ns = realtime_ahead_ns();
   run->limit_bytes = options.limit_bytes;
   run->rank = options.rank;
   run->world_size = options.world_size;

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ PASTAPROF = os.environ["PASTAPROF"]
 PROGRAM = os.environ["PASTA_CUDA_PROGRAM"]
 CUPTI = os.environ["PASTA_FAKE_CUPTI"]
 CUDART = os.environ["PASTA_FAKE_CUDART"]
+DRIVER = os.environ["PASTA_FAKE_DRIVER"]
 NESTED = os.environ["PASTA_FAKE_NESTED"]
 
 
@@ -131,6 +133,51 @@ class Cupti(unittest.TestCase):
         for options in (("--python", "off"), ("--adapter", "cupti")):
             found, _ = self.run_python(*options)
             self.assertEqual([path for _, path in found], [[]] * 9)
+
+    def delays(self, lines):
+        """From the end of each launch call to the start of its kernel, ns."""
+        ends = {}
+        for line in lines:
+            if line.startswith("api "):
+                ends[re.search(r"correlation=(\S+)", line).group(1)] = int(line.split()[2])
+        return [int(line.split()[1]) - ends[re.search(r"correlation=(\S+)", line).group(1)] for line in lines
+                if line.startswith("kernel ")]
+
+    def test_device_times_by_clocks_that_the_driver_reads(self):
+        lines = self.run_watched("training 3", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="2")
+        self.assertTrue([line for line in lines if "device_clock" in line and "read beside the host's by the driver" in line], lines[:20])
+        delays = self.delays(lines)
+        self.assertGreater(len(delays), 1000)
+        # The host's clocks themselves are read one after the other, and whoever reads them may be interrupted.
+        self.assertLess(max(map(abs, delays)), 50_000)
+        self.assertLess(statistics.median(map(abs, delays)), 1_000)
+        self.assertFalse([line for line in lines if line.startswith("problem")])
+
+    def test_device_times_of_cupti_where_the_driver_or_cupti_gives_no_other(self):
+        for environment in ({"FAKE_DRIVER_REFUSES": "objects"}, {"FAKE_DRIVER_REFUSES": "times"}, {"FAKE_CUDA": "12"}):
+            with self.subTest(environment):
+                lines = self.run_watched("exit", 0, options=("-f",), LD_PRELOAD=DRIVER, FAKE_GPUS="2", **environment)
+                self.assertTrue([line for line in lines if "device_clock" in line and "made the host's by CUPTI" in line], lines[:20])
+                for delay in self.delays(lines):
+                    self.assertAlmostEqual(delay, -1_000_000, delta=1_000)
+
+    def test_a_clock_that_can_be_read_no_longer_is_said(self):
+        lines = self.run_watched("exit", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="2", FAKE_DRIVER_REFUSES="later")
+        self.assertTrue([line for line in lines if line.startswith("problem collector_warning")
+                         and "the clock of a GPU could not be read" in line], lines)
+        self.assertLess(max(map(abs, self.delays(lines))), 200_000)
+
+    def test_work_of_a_device_whose_clock_cannot_be_read_is_counted(self):
+        lines = self.run_watched("exit", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="2", FAKE_DRIVER_REFUSES="second")
+        self.assertEqual(len(self.names(lines, "api")), 3)
+        lost = 3 - len(self.names(lines, "kernel"))
+        self.assertIn(lost, (1, 2))
+        self.assertTrue([line for line in lines if line.startswith(f"problem collector_warning count={lost} ")
+                         and "device work of a GPU whose clock cannot be read" in line], lines)
+
+    def test_who_takes_over_gets_the_times_that_cupti_makes(self):
+        self.run_watched("profiler", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="1", FAKE_TELLS="1")
+        self.assertEqual(re.findall("raw times ([01])", self.said), ["1", "0"])
 
     def test_what_is_left_at_a_sudden_exit_is_taken(self):
         lines = self.run_watched("_exit", 7)

@@ -11,6 +11,7 @@
 
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/records.h"
+#include "fake_gpu.h"
 
 namespace {
 
@@ -43,6 +44,41 @@ std::uint64_t now() {
   clock_gettime(CLOCK_REALTIME, &at);
   return static_cast<std::uint64_t>(at.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(at.tv_nsec);
+}
+
+// With FAKE_GPUS, each call's work is on the next of them, and what CUPTI makes of a GPU's times is
+// a millisecond early; unless it is to leave them as they are.
+bool raw_times = false;
+
+std::uint32_t gpus() {
+  const char* count = std::getenv("FAKE_GPUS");
+  return count == nullptr ? 0 : static_cast<std::uint32_t>(std::atoi(count));
+}
+
+std::uint32_t gpu_of(std::uint32_t number) { return gpus() == 0 ? 0 : number % gpus(); }
+
+std::uint64_t on_gpu(std::uint32_t gpu, std::uint64_t at) {
+  if (gpus() == 0) return at;
+  if (!raw_times) return at - 1'000'000;
+  // The two clocks run at different speeds, and whoever reads both may be interrupted.
+  std::uint64_t ahead = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t before = now();
+    timespec raw{};
+    clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+    const std::uint64_t took = now() - before;
+    ahead = before + took / 2 - static_cast<std::uint64_t>(raw.tv_sec) * 1'000'000'000 -
+            static_cast<std::uint64_t>(raw.tv_nsec);
+    if (took < 2'000) break;
+  }
+  return static_cast<std::uint64_t>(fake_gpu_ns(gpu, static_cast<std::int64_t>(at - ahead)));
+}
+
+template <class Fields>
+void set_device(Fields& fields, std::uint64_t start) {
+  fields.device = gpu_of(fields.correlation);
+  fields.start = on_gpu(fields.device, start);
+  fields.end = on_gpu(fields.device, start + 2'000);
 }
 
 // Of CUDA 12, records are smaller.
@@ -166,6 +202,17 @@ EXPORT int cuptiActivityEnableDriverApi(std::uint32_t id, std::uint8_t on) {
   enabled_calls[1][id] = on != 0;
   return 0;
 }
+// Not in the headers, and not in each CUPTI of 12.
+EXPORT int cuptiActivityEnableRawTimestamps(std::uint8_t on) {
+  if (std::getenv("FAKE_CUDA") != nullptr) return 27;
+  raw_times = on != 0;
+  if (std::getenv("FAKE_TELLS") != nullptr) std::fprintf(stderr, "fake: raw times %d\n", on);
+  return 0;
+}
+EXPORT int cuptiGetDeviceId(void* context, std::uint32_t* device) {
+  *device = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(context)) - 1;
+  return 0;
+}
 EXPORT int cuptiGetStreamIdEx(void*, const void* stream, std::uint8_t, std::uint32_t* id) {
   *id = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream));
   return 0;
@@ -242,8 +289,18 @@ EXPORT void external_id(std::uint64_t number) {
 
 namespace {
 
+// Of each device, before its first work.
+void create_contexts() {
+  static std::uint32_t created = 0;
+  const std::uint32_t all = gpus() == 0 ? 1 : gpus();
+  while (created < all) {
+    call_back(3, 1, Resource{reinterpret_cast<void*>(std::uintptr_t{++created}), nullptr, nullptr});
+  }
+}
+
 // The call takes 1 us and returns no sooner, what it starts 2 us from its end on.
 ApiRecord call_of(std::uint32_t id, std::uint32_t thread, bool of_driver = false) {
+  create_contexts();
   ApiRecord call{};
   call.kind = of_driver ? RecordKind::kDriver : RecordKind::kRuntime;
   call.callback = id;
@@ -314,11 +371,10 @@ EXPORT void copy_from_host(std::uint32_t thread) {
   copy.source_kind = 2;
   copy.target_kind = 3;
   copy.bytes = 19'267'584;
-  copy.start = call.end;
-  copy.end = call.end + 2'000;
   copy.context = 1;
   copy.stream = 7;
   copy.correlation = call.correlation;
+  set_device(copy, call.end);
   tell(copy);
 }
 EXPORT void fill(std::uint32_t thread) {
@@ -339,8 +395,7 @@ EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t no
     GraphTraceRecord graph{};
     graph.kind = RecordKind::kGraphTrace;
     graph.correlation = correlation;
-    graph.start = call.end;
-    graph.end = call.end + 2'000;
+    set_device(graph, call.end);
     graph.graph = 5;
     graph.context = 1;
     graph.stream = 7;
@@ -349,11 +404,10 @@ EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t no
   KernelRecord kernel{};
   kernel.kind = RecordKind::kConcurrentKernel;
   kernel.name = name;
-  kernel.start = call.end;
-  kernel.end = call.end + 2'000;
   kernel.context = 1;
   kernel.stream = 7;
   kernel.correlation = correlation;
+  set_device(kernel, call.end);
   kernel.graph_node = node;
   for (int i = 0; i < 3; ++i) kernel.grid[i] = kernel.block[i] = i + 1;
   tell(kernel);

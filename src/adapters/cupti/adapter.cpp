@@ -17,6 +17,7 @@
 #include "adapters/cupti/api.h"
 #include "adapters/cupti/calls.h"
 #include "adapters/cupti/decode.h"
+#include "adapters/cupti/device_clocks.h"
 #include "adapters/cupti/device_runtime.h"
 #include "adapters/cupti/waits.h"
 #include "trace/append_text.h"
@@ -185,6 +186,8 @@ struct State {
   ThreadsInside in_waits;
 
   Api::Subscriber subscriber = nullptr;
+  std::atomic<bool> raw_times = false;  // of device work; else CUPTI makes them those of its clock
+  std::atomic<bool> clock_told = false;
   pthread_mutex_t creating = PTHREAD_MUTEX_INITIALIZER;  // of nodes
   Nodes nodes;
   std::uint32_t origins = 0;
@@ -204,8 +207,9 @@ struct State {
 
   // Of our thread from here on.
   common::VendorClock clock;
+  DeviceClocks device_clocks;
   std::uint64_t last_correlation = 0;
-  std::uint64_t unknown = 0, invalid = 0, untimed = 0, refused_told = 0;
+  std::uint64_t unknown = 0, invalid = 0, untimed = 0, unclocked = 0, refused_told = 0;
   LoadedObjects objects;
   bool kernels_launch = false;  // some code that is loaded can do that
   // Numbers of the program whose call has not come yet.
@@ -537,7 +541,15 @@ void add_event(SpoolPush& push, Decoded& told) {
       event.scope = {trace::spool::kScopeOfOrigin + origin};
     }
   }
-  g.clock.shift(event);
+  if (told.of_device_clock && g.raw_times.load(std::memory_order_acquire)) {
+    if (!g.device_clocks.shift(event, told.place.device)) {
+      ++g.unclocked;
+      push.lost(1);
+      return;
+    }
+  } else {
+    g.clock.shift(event);
+  }
   push.add(event);
   if (event.kind == Kind::kApi) add_external(push, event, low);
 }
@@ -644,6 +656,7 @@ void take_complete() {
   Buffer* list = g.complete.exchange(nullptr, std::memory_order_acquire);
   g.complete_count.store(0, std::memory_order_relaxed);
   Buffer* in_order = nullptr;
+  if (list != nullptr) g.device_clocks.read();
   while (list != nullptr) {
     Buffer* next = list->next;
     list->next = in_order;
@@ -696,7 +709,16 @@ void tell_losses() {
     push.note(Reason::kCollectorWarning, nodes,
               "nodes of CUDA graphs of which is not kept where they were made");
   }
-  g.unknown = g.invalid = g.untimed = g.externals_alone = 0;
+  if (g.unclocked > 0) {
+    push.note(Reason::kCollectorWarning, g.unclocked,
+              "device work of a GPU whose clock cannot be read");
+  }
+  g.unknown = g.invalid = g.untimed = g.unclocked = g.externals_alone = 0;
+  if (const std::uint64_t failed = g.device_clocks.take_failed(); failed > 0) {
+    push.note(Reason::kCollectorWarning, failed,
+              "times that the clock of a GPU could not be read: its work may lie beside calls by "
+              "microseconds");
+  }
   const std::uint64_t refused = g.refused.load(std::memory_order_relaxed);
   if (refused > g.refused_told) {
     push.note(Reason::kCollectorWarning, refused - g.refused_told,
@@ -906,6 +928,33 @@ void copy_node(const GraphData& data) {
   pthread_mutex_unlock(&g.creating);
 }
 
+// CUPTI makes the times of devices the host's by readings of both clocks that may be microseconds
+// off. Where these clocks can be read better, it leaves the times as they are; of that nothing has
+// come yet when the first context is made. A whole graph may end on another device than it begins
+// on, and its record does not say.
+bool is_device_clock_wanted() {
+  return g.subscriber != nullptr && g.api.enable_raw_times != nullptr &&
+         g.api.device_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs) &&
+         g.device_clocks.open();
+}
+
+void add_device(void* context) {
+  std::uint32_t ordinal = 0;
+  const bool first = !g.clock_told.exchange(true);
+  if (g.raw_times.load(std::memory_order_acquire) &&
+      (g.api.device_id(context, &ordinal) != 0 || !g.device_clocks.add(ordinal)) && first) {
+    g.api.enable_raw_times(0);
+    g.raw_times.store(false, std::memory_order_release);
+  }
+  if (!first) return;
+  SpoolPush push = SpoolPush::even_stopped();
+  if (push) {
+    push.fact("device_clock", g.raw_times.load(std::memory_order_acquire)
+                                  ? "the devices', read beside the host's by the driver"
+                                  : "made the host's by CUPTI");
+  }
+}
+
 // Of a call that waits: what for. Whoever reads the call's record finds it there.
 void on_wait(bool of_driver, const WaitCall& call, const CallData& data) {
   const auto thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
@@ -962,7 +1011,9 @@ void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void*
   const int kept = errno;
   if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
     const void* what = static_cast<const ResourceData*>(data)->what;
-    if (what != nullptr && callback == kGraphNodeCreated) {
+    if (callback == kContextCreated) {
+      add_device(static_cast<const ResourceData*>(data)->context);
+    } else if (what != nullptr && callback == kGraphNodeCreated) {
       add_node(*static_cast<const GraphData*>(what));
     } else if (what != nullptr && callback == kGraphNodeCloned) {
       copy_node(*static_cast<const GraphData*>(what));
@@ -984,6 +1035,7 @@ void enable_callbacks() {
       want(CallbackDomain::kRuntime, of[1]);
     }
   }
+  want(CallbackDomain::kResource, kContextCreated);
   if (g.api.graph_node_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs)) {
     want(CallbackDomain::kResource, kGraphNodeCreated);
     want(CallbackDomain::kResource, kGraphNodeCloned);
@@ -1091,6 +1143,9 @@ void start() noexcept {
   if (asked_for(trace::spool::kCudaFillCalls)) {
     note(Reason::kNotRecorded, "fills on GPUs: --cuda-fills calls has nothing but their calls");
   }
+  if (is_device_clock_wanted()) {
+    g.raw_times.store(g.api.enable_raw_times(1) == 0, std::memory_order_release);
+  }
   g.used.store(true, std::memory_order_release);
   g.runtime_by_kind = !trace::is_collecting();
   g.active.store(true, std::memory_order_release);
@@ -1113,6 +1168,7 @@ void hand_over() noexcept {
     if (is_wanted(kind)) switch_kind(kind, false);
   }
   switch_calls(g.driver_calls, g.api.enable_driver_api, false);
+  if (g.raw_times.load(std::memory_order_acquire)) g.api.enable_raw_times(0);
   unsubscribe();
   pthread_mutex_unlock(&g.switching);
   note(Reason::kNotRecorded,

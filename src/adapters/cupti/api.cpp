@@ -214,6 +214,8 @@ bool load_api(Api& api, char* where, std::size_t size) noexcept {
   find(library, "cuptiGetGraphNodeId", api.graph_node_id);
   find(library, "cuptiActivityEnableRuntimeApi", api.enable_runtime_api);
   find(library, "cuptiActivityEnableDriverApi", api.enable_driver_api);
+  find(library, "cuptiGetDeviceId", api.device_id);
+  find(library, "cuptiActivityEnableRawTimestamps", api.enable_raw_times);
   link_map* map = nullptr;
   const bool named = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
   Text path(where, size);
@@ -266,6 +268,26 @@ DeviceFacts device_facts(std::uint32_t ordinal) noexcept {
   }
   dlclose(cuda);
   return facts;
+}
+
+bool device_place(std::uint32_t ordinal, PciPlace& place) noexcept {
+  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (cuda == nullptr) return false;
+  int (*get)(int*, int) = nullptr;
+  int (*get_attribute)(int*, int, int) = nullptr;
+  // CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, _PCI_BUS_ID and _PCI_DEVICE_ID.
+  constexpr int kWords[] = {50, 33, 34};
+  int device = 0, words[3] = {};
+  bool known = find(cuda, "cuDeviceGet", get) &&
+               find(cuda, "cuDeviceGetAttribute", get_attribute) &&
+               get(&device, static_cast<int>(ordinal)) == 0;
+  for (std::size_t i = 0; i < std::size(kWords); ++i) {
+    known = known && get_attribute(&words[i], kWords[i], device) == 0 && words[i] >= 0;
+  }
+  place = {static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
+           static_cast<std::uint32_t>(words[2])};
+  dlclose(cuda);
+  return known;
 }
 
 }  // namespace pasta::adapters::cupti

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "adapters/cupti/gpu_timers.h"
 #include "adapters/cupti/records.h"
 
 namespace pasta::adapters::cupti {
@@ -40,6 +41,9 @@ struct Api {
   // None before CUDA 12.3 or so.
   Result (*enable_runtime_api)(std::uint32_t callback, std::uint8_t enable);
   Result (*enable_driver_api)(std::uint32_t callback, std::uint8_t enable);
+  Result (*device_id)(void* context, std::uint32_t*);
+  // Not in its headers: times that were read on a device stay as they are there.
+  Result (*enable_raw_times)(std::uint8_t enable);
 };
 
 // Fills `api` and writes the library's path, or why there is none, to `where`.
@@ -59,5 +63,7 @@ struct DeviceFacts {
   std::uint64_t memory_bytes = 0;
 };
 DeviceFacts device_facts(std::uint32_t ordinal) noexcept;
+// False when it does not say.
+bool device_place(std::uint32_t ordinal, PciPlace& place) noexcept;
 
 }  // namespace pasta::adapters::cupti

@@ -89,6 +89,7 @@ std::uint32_t known(std::int32_t value) {
 Told kernel(const Record* record, Decoded& to) {
   const auto from = read<KernelRecord>(record);
   to.event.kind = Kind::kKernel;
+  to.of_device_clock = true;
   to.event.correlation = from.correlation;
   to.text = from.name;
   set_queue(to, from);
@@ -127,6 +128,7 @@ Told copy(const Record* record, Decoded& to) {
   const auto from = read<Fields>(record);
   const CopyKind& kind = at(kCopyKinds, from.copy_kind);
   to.event.kind = Kind::kCopy;
+  to.of_device_clock = kind.direction != kHostToHost;  // the host does that
   to.event.detail = static_cast<std::uint16_t>(kind.direction);
   to.event.correlation = from.correlation;
   to.event.copy.bytes = from.bytes;
@@ -139,6 +141,7 @@ Told copy(const Record* record, Decoded& to) {
 Told fill(const Record* record, Decoded& to) {
   const auto from = read<MemsetRecord>(record);
   to.event.kind = Kind::kFill;
+  to.of_device_clock = true;
   to.event.correlation = from.correlation;
   to.event.fill.bytes = from.bytes;
   to.event.fill.pattern = from.value;
@@ -197,6 +200,7 @@ Told pool(const Record* record, Decoded& to) {
 Told graph(const Record* record, Decoded& to) {
   const auto from = read<GraphTraceRecord>(record);
   to.event.kind = Kind::kKernel;
+  to.of_device_clock = true;
   to.event.correlation = from.correlation;
   set_queue(to, from);
   append(append(to.name, "CUDA graph "), from.graph);

@@ -41,6 +41,8 @@ enum class Told : std::uint8_t {
 
 struct Decoded {
   Event event{};  // without ids; times in CUPTI's clock; the vendor's 32 bits of correlation
+  // They were read on the device: in its own clock, where CUPTI is to leave them so.
+  bool of_device_clock = false;
   Place place;
   // One of them names the event: a text that outlives the call, `name`, or the number of a call.
   const char* text = nullptr;

@@ -42,6 +42,7 @@ TEST(Decode, Kernel) {
   Decoded told;
   ASSERT_EQ(decode(record, told), Told::kEvent);
   EXPECT_EQ(told.event.kind, Kind::kKernel);
+  EXPECT_TRUE(told.of_device_clock);
   EXPECT_STREQ(told.text, "_Z4gemmPf");
   EXPECT_EQ(told.event.start_ns, 1000);
   EXPECT_EQ(told.event.end_ns, 3500);
@@ -128,6 +129,7 @@ TEST(Decode, Copies) {
     Decoded told;
     ASSERT_EQ(decode(record, told), Told::kEvent);
     EXPECT_EQ(told.event.kind, Kind::kCopy);
+    EXPECT_EQ(told.of_device_clock, expected.direction != CopyDirection::kHostToHost);
     EXPECT_EQ(told.name, expected.name);
     EXPECT_EQ(told.event.detail, static_cast<std::uint16_t>(expected.direction));
     EXPECT_EQ(told.event.copy.bytes, 1u << 20);
@@ -152,6 +154,7 @@ TEST(Decode, CopyToAPeer) {
   EXPECT_EQ(told.event.detail, static_cast<std::uint16_t>(CopyDirection::kPeerToPeer));
   EXPECT_EQ(told.event.correlation, 6u);
   EXPECT_EQ(told.event.copy.bytes, 77u);
+  EXPECT_TRUE(told.of_device_clock);
 }
 
 TEST(Decode, Fill) {
@@ -166,6 +169,7 @@ TEST(Decode, Fill) {
   Decoded told;
   ASSERT_EQ(decode(record, told), Told::kEvent);
   EXPECT_EQ(told.event.kind, Kind::kFill);
+  EXPECT_TRUE(told.of_device_clock);
   EXPECT_EQ(std::string_view(told.name), "Memset (Device)");
   EXPECT_EQ(told.event.fill.bytes, 4096u);
   EXPECT_EQ(told.event.fill.pattern, 0xffu);
@@ -185,6 +189,7 @@ TEST(Decode, Calls) {
     Decoded told;
     ASSERT_EQ(decode(record, told), Told::kEvent);
     EXPECT_EQ(told.event.kind, Kind::kApi);
+    EXPECT_FALSE(told.of_device_clock);
     EXPECT_EQ(told.callback, 211u);
     EXPECT_EQ(told.place.type, Place::Type::kThread);
     EXPECT_EQ(told.place.thread, 4242u);
@@ -208,6 +213,7 @@ TEST(Decode, Memory) {
   Decoded told;
   ASSERT_EQ(decode(record, told), Told::kEvent);
   EXPECT_EQ(told.event.kind, Kind::kAlloc);
+  EXPECT_FALSE(told.of_device_clock);
   EXPECT_EQ(told.event.memory.bytes, 512u);
   EXPECT_EQ(told.event.memory.address, 0x7f00u);
   EXPECT_EQ(told.event.start_ns, 99);
@@ -237,6 +243,7 @@ TEST(Decode, MemoryPool) {
   record.timestamp = 7;
   Decoded told;
   ASSERT_EQ(decode(record, told), Told::kCounters);
+  EXPECT_FALSE(told.of_device_clock);
   EXPECT_EQ(told.pool, 0xabc0u);
   EXPECT_EQ(told.pool_size, 1u << 21);
   EXPECT_EQ(told.pool_used, 100u);
@@ -258,6 +265,7 @@ TEST(Decode, WholeGraph) {
   EXPECT_EQ(told.event.kind, Kind::kKernel);
   EXPECT_EQ(std::string_view(told.name), "CUDA graph 3");
   EXPECT_EQ(told.event.correlation, 70u);
+  EXPECT_TRUE(told.of_device_clock);
 }
 
 TEST(Decode, ExternalNumber) {
@@ -288,6 +296,7 @@ TEST(Decode, Overhead) {
   Decoded told;
   ASSERT_EQ(decode(record, told), Told::kEvent);
   EXPECT_STREQ(told.text, "Runtime Triggered Module Loading");
+  EXPECT_FALSE(told.of_device_clock);
   EXPECT_EQ(told.event.detail, static_cast<std::uint16_t>(ScopeDomain::kRuntime));
   EXPECT_EQ(told.place.type, Place::Type::kThread);
   EXPECT_EQ(told.place.thread, 4242u);

@@ -217,6 +217,7 @@ enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource 
 // The ones that are asked for. None is of a call that comes often.
 inline constexpr std::uint32_t kProfilerStart[] = {308, 171};  // of the driver, of the runtime
 inline constexpr std::uint32_t kProfilerStop[] = {309, 172};
+inline constexpr std::uint32_t kContextCreated = 1;
 inline constexpr std::uint32_t kGraphNodeCreated = 13;
 inline constexpr std::uint32_t kGraphNodeCloned = 20;
 
