@@ -75,8 +75,8 @@ struct AccessPatch::Totals {
     for (std::uint32_t i = 0; i < capacity; ++i) {
       if (state.outcomes.keys[i] == 0) continue;
       std::uint64_t times = 0;
-      for (std::uint32_t copy = 0; copy < state.copies; ++copy) {
-        times += state.times[std::uint64_t{copy} * capacity + i];
+      for (std::uint32_t copy = 0; copy < state.times_copies; ++copy) {
+        times += state.times[std::uint64_t{copy} * kApart + i];
       }
       if (times > 0) add(state, state.outcomes.keys[i], times);
     }
@@ -189,13 +189,15 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
                                         Layout& layout) {
   State state{};
   state.copies = std::max(settings.copies, 1u);
+  state.times_copies = state.copies > 1 ? kTimes : 1;
   std::uint64_t words = 0;
   const auto places = Marks::plan(launch, settings.marks, words);
   const std::uint32_t places_of_code = std::min(settings.sites, Outcome::kMostSites / 2);
   const std::uint64_t rows = std::uint64_t{places_of_code} + 1;
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
   const std::uint64_t outcomes = settings.outcomes;
-  state.times = layout.counters<std::uint64_t>(state.copies * outcomes);
+  state.times =
+      layout.counters<std::uint64_t>((state.times_copies - 1) * std::uint64_t{kApart} + outcomes);
   state.outcomes = {layout.counters<std::uint64_t>(outcomes), settings.outcomes};
   state.rows = kFirstObjectRow + launch.object_count + kExtraRows;
   state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} * state.rows);
@@ -204,6 +206,7 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.keys = {layout.counters<std::uint64_t>(places_of_code), places_of_code};
   state.marks.words = layout.counters<std::uint32_t>(words);
   state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
+  state.shapes = {layout.scratch<Shapes::Slot>(Shapes::kSlots)};
   return state;
 }
 

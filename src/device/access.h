@@ -102,7 +102,9 @@ struct Outcome {
 
 struct AccessPatch {
   static constexpr std::string_view kFormat = "access/2";
-  static constexpr std::uint32_t kCopies = 8;  // of all counters, on a GPU
+  static constexpr std::uint32_t kCopies = 2;    // of rows, on a GPU
+  static constexpr std::uint32_t kTimes = 8;     // of what outcomes count, which lie
+  static constexpr std::uint32_t kApart = 1024;  // so far apart
   // Before the rows of the objects, and behind them.
   enum Row : std::uint32_t { kNoObjectRow, kFirstObjectRow };
   enum Extra : std::uint32_t { kSharedRow, kLocalRow, kExtraRows };
@@ -113,7 +115,7 @@ struct AccessPatch {
   };
   // What finds no room among the outcomes, or is none, is counted in the rows.
   struct State {
-    std::uint64_t* times;    // copies x outcomes
+    std::uint64_t* times;    // as many as outcomes; on a GPU kTimes x kApart
     AccessCounts* objects;   // copies x rows
     SiteCounts* sites;       // copies x (sites + 1)
     SiteExtremes* extremes;  // sites + 1
@@ -121,74 +123,174 @@ struct AccessPatch {
     KeyTable outcomes;
     Marks marks;
     ObjectHints hints;
-    std::uint32_t copies, rows;
+    Shapes shapes;
+    std::uint32_t copies, times_copies, rows;
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0) return;
-    const std::uint32_t site = state.keys.find(site_key(warp.site, warp.space, warp.access));
-    if (warp.space != Space::kGlobal) {
-      count_other(state, warp, site);
-      return;
+    const std::uint64_t key = site_key(warp.site, warp.space, warp.access);
+    typename AnyWarp::Kept::Memory memory;
+    typename AnyWarp::Kept kept(memory, warp.space);
+    AsideHalves kept_key;
+    if constexpr (AnyWarp::kBulk) {
+      kept = warp;
+      kept_key = key;
+      look_at(state, launch, kept, kept_key);
+    } else {
+      // What of the warp is needed later is made of `place` and `what` again, for which there are
+      // registers.
+      const auto place = opaque(static_cast<std::uint32_t>(key));
+      std::uint32_t what = 0, last = 0;
+      const Shapes::Slot* slot = state.shapes.none();
+      if (Shapes::may_be_known(warp, key)) {
+        last = warp.last_low();
+        what = opaque(Shapes::what_of(warp, last));
+        slot = state.shapes.first(warp, place, what, last);
+      } else {
+        kept = warp;
+        kept_key = key;
+      }
+      const auto again = [&]() -> decltype(auto) {
+        return warp.with(access_of_key(late(place)), Shapes::width_of(late(what)));
+      };
+      const auto unknown = [&] {
+        if (what != 0) {
+          kept = again();
+          kept_key = late(place);
+        }
+        look_at(state, launch, kept, kept_key);
+      };
+      Shapes::look(
+          slot[0], warp, place, what, last, [&] { count_known(state, again(), slot[0]); },
+          [&] {
+            Shapes::look(
+                slot[1], warp, place, what, last, [&] { count_known(state, again(), slot[1]); },
+                unknown);
+          });
     }
-    warp.match(
-        [&](std::uint64_t address) {
-          const std::uint32_t row =
-              state.hints.find(launch, state.marks.places, address, warp.width) + 1;
-          return site << Outcome::kRowBits | (row < Outcome::kMostRows ? row : kNoObjectRow);
-        },
-        [&](std::uint32_t who, std::uint32_t mask) { count(state, warp, who, mask); });
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
+  // What was found out of one like it.
+  template <class AnyWarp>
+  PASTA_DEVICE static void count_known(const State& state, const AnyWarp& warp,
+                                       const Shapes::Slot& slot) {
+    const Shapes::Found found = Shapes::Found::of(hint(slot.found));
+    count_times(state, warp, found.outcome);
+    if (warp.space != Space::kGlobal) return;
+    state.marks.touch(warp, found.run, static_cast<std::uint32_t>(hint(slot.begin)),
+                      found.first_word, found.shift);
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void count_times(const State& state, const AnyWarp& warp,
+                                       std::uint32_t outcome) {
+    warp.add(warp.active, state.times[warp.template copy<kTimes>() * kApart + outcome], 1);
+  }
   // Accesses that are never alike are to cost little more than their rows.
   static constexpr std::uint32_t kFewSteps = 8;
 
+  // Each lane is looked at, which is seldom needed: so everything lies in memory meanwhile.
+  template <class KeptWarp>
+  PASTA_DEVICE static void look_at(const State& state, const Launch& launch, const KeptWarp& kept,
+                                   const AsideHalves& key) {
+    Aside<std::uint32_t> ours(Shapes::kCount);
+    if (!KeptWarp::kBulk && Shapes::may_be_known(kept.now(), key)) {
+      const std::uint32_t at = state.shapes.enter(kept, key, ours);
+      if (at != Shapes::kCount) {
+        count_known(state, kept.now(), state.shapes.slots[at]);
+        return;
+      }
+    }
+    const Aside<std::uint32_t> site(state.keys.find(key));
+    if (kept.now().space != Space::kGlobal) {
+      count_other(state, kept, site, ours);
+    } else {
+      kept.now().match(
+          [&](std::uint64_t address) {
+            const std::uint32_t row =
+                state.hints.find(launch, state.marks.places, address, kept.now().width) + 1;
+            return site << Outcome::kRowBits | (row < Outcome::kMostRows ? row : kNoObjectRow);
+          },
+          [&](std::uint32_t who, std::uint32_t mask) { count(state, kept, who, mask, ours); });
+    }
+    if (ours != Shapes::kCount) state.shapes.leave_empty(kept, ours);
+  }
   // Of global memory: what these lanes ask for, all of which is of one row.
-  template <class AnyWarp>
-  PASTA_DEVICE static void count(const State& state, const AnyWarp& warp, std::uint32_t who,
-                                 std::uint32_t lanes) {
+  template <class KeptWarp>
+  PASTA_DEVICE static void count(const State& state, const KeptWarp& kept, std::uint32_t of,
+                                 std::uint32_t lanes, const Aside<std::uint32_t>& ours) {
     // What the lanes are is known again from what they ask of.
-    const bool one = warp.all_of(lanes == warp.active);
-    who = opaque(who | static_cast<std::uint32_t>(one ? Outcome::kAll : Outcome::kPart) << 30);
-    const std::uint32_t how = how_of(state, warp, who);
-    const bool counted = Outcome::kind_of(who) == Outcome::kAll && Outcome::is_whole(how) &&
-                         count_key(state, warp, std::uint64_t{who} << 32 | how);
-    if (warp.all_of(counted && Outcome::row_of(who) != kNoObjectRow)) {
-      state.marks.touch(warp, warp.active, Outcome::row_of(who) - kFirstObjectRow);
+    const bool one = kept.now().all_of(lanes == kept.now().active);
+    const Aside<std::uint32_t> who(
+        of | static_cast<std::uint32_t>(one ? Outcome::kAll : Outcome::kPart) << 30);
+    const Aside<std::uint32_t> how(how_of(state, kept, who));
+    const bool may_be = Outcome::kind_of(who) == Outcome::kAll && Outcome::is_whole(how);
+    const std::uint32_t outcome = may_be
+                                      ? count_key(state, kept.now(), std::uint64_t{who} << 32 | how)
+                                      : state.outcomes.capacity;
+    const bool counted = outcome != state.outcomes.capacity;
+    if (kept.now().all_of(counted && Outcome::row_of(who) != kNoObjectRow)) {
+      if (ours != Shapes::kCount) {
+        keep(state, kept, ours, Outcome::row_of(who) - kFirstObjectRow, outcome);
+      }
+      state.marks.touch(kept.now(), kept.now().active, Outcome::row_of(who) - kFirstObjectRow);
       return;
     }
-    count_rows(state, warp.kept(), {who, how, warp.lanes_of(who, lanes), counted ? 1u : 0u});
+    count_rows(state, kept, {who, how, kept.now().lanes_of(who, lanes), counted ? 1u : 0u});
+  }
+  // Of lanes that are all of this object.
+  template <class KeptWarp>
+  PASTA_DEVICE static void keep(const State& state, const KeptWarp& kept,
+                                const Aside<std::uint32_t>& ours, Aside<std::uint32_t> object,
+                                Aside<std::uint32_t> outcome) {
+    const Aside<std::uint32_t> run(kept.now().is_run() ? 1 : 0);
+    state.shapes.keep(kept, ours, [&](Shapes::Slot& slot, std::uint64_t address) {
+      const Marks::Place& there = state.marks.places[object];
+      const Aside<std::uint32_t> window(
+          static_cast<std::uint32_t>((address - fixed(there.begin)) >> Shapes::kWindowBits));
+      leave(slot.begin, fixed(there.begin) + (std::uint64_t{window} << Shapes::kWindowBits));
+      const std::uint64_t bytes =
+          fixed(there.bytes) - (std::uint64_t{window} << Shapes::kWindowBits);
+      // Where a lane may begin.
+      leave(slot.bytes, (bytes >> Shapes::kWindowBits == 0 ? static_cast<std::uint32_t>(bytes)
+                                                           : 1u << Shapes::kWindowBits) -
+                            kept.now().width + 1);
+      // A word has the marks of 32 granules.
+      const Aside<std::uint32_t> word(fixed(there.first_word) +
+                                      (window << (Shapes::kWindowBits - 5 - fixed(there.shift))));
+      leave(slot.found, Shapes::Found{outcome, word, fixed(there.shift), run != 0}.packed());
+    });
   }
   // How all lanes do.
-  template <class AnyWarp>
-  PASTA_DEVICE static std::uint32_t how_of(const State& state, const AnyWarp& warp,
-                                           std::uint32_t who) {
-    const Pattern pattern = warp.pattern(
-        [&](std::int64_t bytes) { raise_step(state, warp, Outcome::site_of(who), bytes); });
-    const std::uint32_t sectors = warp.sectors(warp.active);
-    const std::uint32_t how =
-        Outcome::how(pattern, misaligned(warp, pattern, sectors), warp.lanes(),
-                     warp.access == Access::kAtomic ? warp.crowd() : 0);
-    const std::uint32_t parts = warp.parts(warp.active);
-    if (sectors >= 1u << 7 || parts == 0 || !Outcome::is_kept(warp.width)) return how;
-    return Outcome::with(how, sectors << 6 | parts, warp.width);
+  template <class KeptWarp>
+  PASTA_DEVICE static std::uint32_t how_of(const State& state, const KeptWarp& kept,
+                                           const Aside<std::uint32_t>& who) {
+    const Aside<std::uint32_t> pattern(static_cast<std::uint32_t>(kept.pattern(
+        [&](std::int64_t bytes) { raise_step(state, kept, Outcome::site_of(who), bytes); })));
+    const Aside<std::uint32_t> sectors(kept.now().sectors(kept.now().active));
+    const Pattern found = static_cast<Pattern>(static_cast<std::uint32_t>(pattern));
+    const Aside<std::uint32_t> how(
+        Outcome::how(found, misaligned(kept, found, sectors), kept.now().lanes(),
+                     kept.now().access == Access::kAtomic ? kept.now().crowd() : 0));
+    const std::uint32_t parts = kept.now().parts(kept.now().active);
+    if (sectors >= 1u << 7 || parts == 0 || !Outcome::is_kept(kept.now().width)) return how;
+    return Outcome::with(how, sectors << 6 | parts, kept.now().width);
   }
-  // Whether it was counted.
+  // As which outcome; their capacity: it was not counted.
   template <class AnyWarp>
-  PASTA_DEVICE static bool count_key(const State& state, const AnyWarp& warp, std::uint64_t key) {
+  PASTA_DEVICE static std::uint32_t count_key(const State& state, const AnyWarp& warp,
+                                              std::uint64_t key) {
     if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity) {
-      return false;
+      return state.outcomes.capacity;
     }
     const std::uint32_t at = state.outcomes.find(key, kFewSteps);
-    if (at == state.outcomes.capacity) return false;
-    warp.add(warp.active, state.times[warp.template copy<kCopies>() * state.outcomes.capacity + at],
-             1);
-    return true;
+    if (at != state.outcomes.capacity) count_times(state, warp, at);
+    return at;
   }
   // What was not counted. Of several objects each has its row, and all of them that of the site.
   struct Rest {
@@ -196,109 +298,133 @@ struct AccessPatch {
   };
   template <class KeptWarp>
   PASTA_DEVICE static void count_rows(const State& state, const KeptWarp& kept, const Rest& rest) {
-    const Footprint part = kept.now().footprint(rest.lanes);
     if (rest.counted == 0) {
-      const auto& warp = kept.now();
-      const std::uint32_t number = count_bits(rest.lanes);
-      warp.add(
-          rest.lanes,
-          state.objects[warp.template copy<kCopies>() * state.rows + Outcome::row_of(rest.who)],
-          {{lanes_number(warp.access), number},
-           {PASTA_NUMBER(AccessCounts, warps), 1},
-           {PASTA_NUMBER(AccessCounts, asked_bytes), std::uint64_t{number} * warp.width},
-           {PASTA_NUMBER(AccessCounts, used_bytes), part.bytes},
-           {PASTA_NUMBER(AccessCounts, sectors), part.sectors}});
+      const Aside<std::uint32_t> bytes(kept.now().bytes(rest.lanes));
+      const Aside<std::uint32_t> sectors(kept.now().sectors(rest.lanes));
+      const std::uint32_t row = Outcome::row_of(rest.who);
+      const auto add_to_row = [&](std::uint32_t number, std::uint32_t more) {
+        add(kept, rest.lanes, state.objects, state.rows, row, number, more);
+      };
+      add_to_row(lanes_number(kept.now().access), count_bits(rest.lanes));
+      add_to_row(PASTA_NUMBER(AccessCounts, warps), 1);
+      add_to_row(PASTA_NUMBER(AccessCounts, asked_bytes),
+                 count_bits(rest.lanes) * kept.now().width);
+      add_to_row(PASTA_NUMBER(AccessCounts, used_bytes), bytes);
+      add_to_row(PASTA_NUMBER(AccessCounts, sectors), sectors);
     }
-    const Footprint all = kept.now().footprint(kept.now().active);
+    const Aside<std::uint32_t> sectors(kept.now().sectors(kept.now().active));
+    const Aside<std::uint32_t> bytes(kept.now().bytes(kept.now().active));
     const bool several = rest.lanes != kept.now().active;
     if (several ? kept.now().is_turn(rest.lanes) : rest.counted == 0) {
-      count_site(state, kept.now(), rest.how, Outcome::site_of(rest.who), all);
-      const std::uint64_t of_all = Outcome::row_of(rest.who), of_several = ~std::uint64_t{0};
-      kept.now().raise(
-          kept.now().active, state.extremes[Outcome::site_of(rest.who)],
-          {{PASTA_NUMBER(SiteExtremes, object), several ? of_several : of_all},
-           {PASTA_NUMBER(SiteExtremes, least_object), several ? of_several : ~of_all}});
+      const Aside<std::uint32_t> site(Outcome::site_of(rest.who));
+      const Pattern pattern = Outcome::pattern_of(rest.how);
+      count_site(state, kept, site, pattern, Outcome::crowd_of(rest.how));
+      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, used_bytes), bytes);
+      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, sectors), sectors);
+      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(bytes));
+      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, misaligned),
+                  misaligned(kept, Outcome::pattern_of(rest.how), sectors) ? 1 : 0);
+      const std::uint64_t of_all = Outcome::row_of(rest.who);
+      raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, object),
+                    several ? ~std::uint64_t{0} : of_all);
+      raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, least_object),
+                    several ? ~std::uint64_t{0} : ~of_all);
     }
     if (Outcome::row_of(rest.who) != kNoObjectRow) {
       state.marks.touch(kept.now(), rest.lanes, Outcome::row_of(rest.who) - kFirstObjectRow);
     }
   }
-  template <class AnyWarp>
-  PASTA_DEVICE static void count_site(const State& state, const AnyWarp& warp, std::uint32_t how,
-                                      std::uint32_t site, const Footprint& all) {
-    const bool is_misaligned =
-        misaligned(warp, Outcome::pattern_of(how), static_cast<std::uint32_t>(all.sectors));
-    warp.add(warp.active,
-             state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
-             {{PASTA_NUMBER(SiteCounts, warps), 1},
-              {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
-              {PASTA_NUMBER(SiteCounts, asked_bytes), std::uint64_t{warp.lanes()} * warp.width},
-              {PASTA_NUMBER(SiteCounts, used_bytes), all.bytes},
-              {PASTA_NUMBER(SiteCounts, sectors), all.sectors},
-              {PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(all.bytes)},
-              {PASTA_NUMBER(SiteCounts, misaligned), is_misaligned ? 1u : 0u},
-              {PASTA_NUMBER(SiteCounts, crowds), Outcome::crowd_of(how)},
-              {pattern_number(Outcome::pattern_of(how)), 1}});
-    warp.raise(warp.active, state.extremes[site],
-               {{PASTA_NUMBER(SiteExtremes, width), warp.width},
-                {PASTA_NUMBER(SiteExtremes, crowd), Outcome::crowd_of(how)}});
+  // One number after the other: all at once would need as many registers.
+  template <class KeptWarp, class Row>
+  PASTA_DEVICE static void add(const KeptWarp& kept, std::uint32_t lanes, Row* rows,
+                               std::uint32_t apart, std::uint32_t row, std::uint32_t number,
+                               std::uint32_t more) {
+    const std::uint32_t at = kept.now().template copy<kCopies>() * apart + row;
+    kept.now().add(lanes, reinterpret_cast<std::uint64_t*>(&rows[at])[number], more);
   }
-  template <class AnyWarp>
-  PASTA_DEVICE static bool misaligned(const AnyWarp& warp, Pattern pattern, std::uint32_t sectors) {
+  template <class KeptWarp>
+  PASTA_DEVICE static void add_to_site(const State& state, const KeptWarp& kept, std::uint32_t site,
+                                       std::uint32_t number, std::uint32_t more) {
+    add(kept, kept.now().active, state.sites, state.keys.capacity + 1, site, number, more);
+  }
+  template <class KeptWarp>
+  PASTA_DEVICE static void raise_at_site(const State& state, const KeptWarp& kept,
+                                         std::uint32_t site, std::uint32_t number,
+                                         std::uint64_t value) {
+    kept.now().raise(kept.now().active,
+                     reinterpret_cast<std::uint64_t*>(&state.extremes[site])[number], value);
+  }
+  // What is counted of each memory.
+  template <class KeptWarp>
+  PASTA_DEVICE static void count_site(const State& state, const KeptWarp& kept,
+                                      const Aside<std::uint32_t>& site, Pattern pattern,
+                                      std::uint32_t crowd) {
+    add_to_site(state, kept, site, pattern_number(pattern), 1);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, crowds), crowd);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, crowd), crowd);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, warps), 1);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, lanes), kept.now().lanes());
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, asked_bytes),
+                kept.now().lanes() * kept.now().width);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, width), kept.now().width);
+  }
+  template <class KeptWarp>
+  PASTA_DEVICE static bool misaligned(const KeptWarp& kept, Pattern pattern,
+                                      std::uint32_t sectors) {
     // Lanes that stay out leave gaps, which are not for where the warp begins.
-    const bool more = sectors > sectors_for(warp.span() * warp.width);
+    const bool more = sectors > sectors_for(kept.now().span() * kept.now().width);
     return (pattern == Pattern::kUnit) & more;
   }
   // Of shared and local memory. What a place counts is the memory's, too, but of places that found
   // no room.
-  template <class AnyWarp>
-  PASTA_DEVICE static void count_other(const State& state, const AnyWarp& warp,
-                                       std::uint32_t site) {
-    const bool shared = warp.space == Space::kShared;
-    const Pattern pattern =
-        warp.pattern([&](std::int64_t bytes) { raise_step(state, warp, site, bytes); });
-    const Passes passes = shared ? warp.passes() : Passes{0, 0};
-    const unsigned crowd = warp.access == Access::kAtomic ? warp.crowd() : 0;
-    const std::uint32_t how = Outcome::how(pattern, false, warp.lanes(), crowd);
-    if (passes.needed < 1u << 9 && passes.without_conflicts < 1u << 4 &&
-        Outcome::is_kept(warp.width)) {
+  template <class KeptWarp>
+  PASTA_DEVICE static void count_other(const State& state, const KeptWarp& kept,
+                                       const Aside<std::uint32_t>& site,
+                                       const Aside<std::uint32_t>& ours) {
+    const bool shared = kept.now().space == Space::kShared;
+    const Aside<std::uint32_t> pattern(static_cast<std::uint32_t>(
+        kept.pattern([&](std::int64_t bytes) { raise_step(state, kept, site, bytes); })));
+    const Passes passes = shared ? kept.now().passes() : Passes{0, 0};
+    const Aside<std::uint32_t> needed(passes.needed), least(passes.without_conflicts);
+    const Aside<std::uint32_t> how(Outcome::how(
+        static_cast<Pattern>(static_cast<std::uint32_t>(pattern)), false, kept.now().lanes(),
+        kept.now().access == Access::kAtomic ? kept.now().crowd() : 0));
+    if (needed < 1u << 9 && least < 1u << 4 && Outcome::is_kept(kept.now().width)) {
       const std::uint32_t who = Outcome::who(Outcome::kOfSite, site, kNoObjectRow);
-      const std::uint32_t counts = passes.needed << 4 | passes.without_conflicts;
-      if (count_key(state, warp,
-                    std::uint64_t{who} << 32 | Outcome::with(how, counts, warp.width))) {
+      const std::uint32_t outcome = count_key(
+          state, kept.now(),
+          std::uint64_t{who} << 32 | Outcome::with(how, needed << 4 | least, kept.now().width));
+      if (outcome != state.outcomes.capacity) {
+        if (ours != Shapes::kCount) {
+          state.shapes.keep(kept, ours, [&](Shapes::Slot& slot, std::uint64_t) {
+            leave(slot.found, Shapes::Found{outcome, 0, 0, false}.packed());
+          });
+        }
         return;
       }
     }
-    const std::uint64_t asked = std::uint64_t{warp.lanes()} * warp.width;
-    warp.add(warp.active,
-             state.sites[warp.template copy<kCopies>() * (state.keys.capacity + 1) + site],
-             {{PASTA_NUMBER(SiteCounts, warps), 1},
-              {PASTA_NUMBER(SiteCounts, lanes), warp.lanes()},
-              {PASTA_NUMBER(SiteCounts, asked_bytes), asked},
-              {PASTA_NUMBER(SiteCounts, passes), passes.needed},
-              {PASTA_NUMBER(SiteCounts, passes_without_conflicts), passes.without_conflicts},
-              {PASTA_NUMBER(SiteCounts, crowds), crowd},
-              {pattern_number(pattern), 1}});
-    warp.raise(warp.active, state.extremes[site],
-               {{PASTA_NUMBER(SiteExtremes, width), warp.width},
-                {PASTA_NUMBER(SiteExtremes, crowd), crowd},
-                {PASTA_NUMBER(SiteExtremes, degree), passes.needed}});
+    count_site(state, kept, site, static_cast<Pattern>(static_cast<std::uint32_t>(pattern)),
+               Outcome::crowd_of(how));
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, passes), needed);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, passes_without_conflicts), least);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, degree), needed);
     if (site != state.keys.capacity) return;
     const std::uint32_t row = state.rows - kExtraRows + (shared ? kSharedRow : kLocalRow);
-    warp.add(warp.active, state.objects[warp.template copy<kCopies>() * state.rows + row],
-             {{lanes_number(warp.access), warp.lanes()},
-              {PASTA_NUMBER(AccessCounts, warps), 1},
-              {PASTA_NUMBER(AccessCounts, asked_bytes), asked},
-              {PASTA_NUMBER(AccessCounts, passes), passes.needed},
-              {PASTA_NUMBER(AccessCounts, passes_without_conflicts), passes.without_conflicts}});
+    const auto add_to_row = [&](std::uint32_t number, std::uint32_t more) {
+      add(kept, kept.now().active, state.objects, state.rows, row, number, more);
+    };
+    add_to_row(lanes_number(kept.now().access), kept.now().lanes());
+    add_to_row(PASTA_NUMBER(AccessCounts, warps), 1);
+    add_to_row(PASTA_NUMBER(AccessCounts, asked_bytes), kept.now().lanes() * kept.now().width);
+    add_to_row(PASTA_NUMBER(AccessCounts, passes), needed);
+    add_to_row(PASTA_NUMBER(AccessCounts, passes_without_conflicts), least);
   }
-  template <class AnyWarp>
-  PASTA_DEVICE static void raise_step(const State& state, const AnyWarp& warp, std::uint32_t site,
+  template <class KeptWarp>
+  PASTA_DEVICE static void raise_step(const State& state, const KeptWarp& kept, std::uint32_t site,
                                       std::int64_t bytes) {
-    const std::uint64_t step = static_cast<std::uint64_t>(bytes) + kStepBias;
-    warp.raise(warp.active, state.extremes[site],
-               {{PASTA_NUMBER(SiteExtremes, step), step},
-                {PASTA_NUMBER(SiteExtremes, least_step), ~step}});
+    const Aside<std::uint64_t> step(static_cast<std::uint64_t>(bytes) + kStepBias);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, step), step);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, least_step), ~step);
   }
 
   template <class Bytes>

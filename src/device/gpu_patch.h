@@ -40,8 +40,12 @@ template <class Patch>
 __device__ void on_flagged(void* given, std::uint64_t pc, Space space, std::uint64_t address,
                            std::uint32_t width, std::uint32_t flags) {
   if (!is_given(given) || (flags & kPrefetches) != 0) return;
-  const bool reads = (flags & kReads) != 0, writes = (flags & kWrites) != 0;
-  const Access access = reads == writes ? Access::kAtomic : reads ? Access::kRead : Access::kWrite;
+  // Neither or both is an atomic.
+  static_assert(kReads == static_cast<unsigned>(Access::kRead) + 1 &&
+                kWrites == static_cast<unsigned>(Access::kWrite) + 1 &&
+                (kReads | kWrites) == static_cast<unsigned>(Access::kAtomic) + 1);
+  const std::uint32_t both = flags & (kReads | kWrites);
+  const Access access = both != 0 ? static_cast<Access>(both - 1) : Access::kAtomic;
   on_access<Patch>(given, pc, space, access, address, width, __activemask());
 }
 
@@ -53,16 +57,6 @@ __device__ void on_copy_read(void* given, std::uint64_t pc, std::uint64_t from,
   if (!is_given(given) || from == 0) return;
   on_access<Patch>(given, pc, Space::kGlobal, Access::kRead, from, bytes, __activemask());
 }
-template <class Patch>
-__device__ void on_copy(void* given, std::uint64_t pc, std::uint64_t from, std::uint32_t to,
-                        std::uint32_t bytes) {
-  if (!is_given(given)) return;
-  const std::uint32_t lanes = __activemask();
-  on_copy_read<Patch>(given, pc, from, bytes);
-  __syncwarp(lanes);
-  on_access<Patch>(given, pc, Space::kShared, Access::kWrite, to, bytes, lanes);
-}
-
 // One access of the whole length, which one lane stands for. Called, as it is seldom: what is part
 // of five functions takes its stack five times, see path_of() of the adapter.
 template <class Patch>
@@ -77,6 +71,12 @@ __device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_s
   const std::uint32_t bytes = blocks * kBulkBytes;
   on_access<Patch, true>(given, pc, from_space, Access::kRead, from, bytes, own);
   on_access<Patch, true>(given, pc, to_space, access, to, bytes, own);
+}
+
+// What is as an access of shared memory calls the function for that, so that its stack is taken
+// once.
+__device__ inline void* shared_address(std::uint32_t address) {
+  return reinterpret_cast<void*>(std::uint64_t{address});
 }
 
 #define PASTA_GPU_ENTRY(name, kind) extern "C" __device__ __noinline__ int pasta_##name##_##kind
@@ -94,15 +94,19 @@ __device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_s
   PASTA_GPU_FLAGGED(name, global, Patch, ::pasta::device::Space::kGlobal)                          \
   PASTA_GPU_FLAGGED(name, shared, Patch, ::pasta::device::Space::kShared)                          \
   PASTA_GPU_FLAGGED(name, local, Patch, ::pasta::device::Space::kLocal)                            \
-  PASTA_GPU_ENTRY(name, copy)                                                                      \
-  (void* given, std::uint64_t pc, void* from, std::uint32_t to, std::uint32_t bytes) {             \
-    ::pasta::device::on_copy<Patch>(given, pc, reinterpret_cast<std::uint64_t>(from), to, bytes);  \
-    return 0;                                                                                      \
-  }                                                                                                \
   PASTA_GPU_ENTRY(name, copy_read)                                                                 \
   (void* given, std::uint64_t pc, void* from, std::uint32_t, std::uint32_t bytes) {                \
     ::pasta::device::on_copy_read<Patch>(given, pc, reinterpret_cast<std::uint64_t>(from), bytes); \
     return 0;                                                                                      \
+  }                                                                                                \
+  PASTA_GPU_ENTRY(name, copy)                                                                      \
+  (void* given, std::uint64_t pc, void* from, std::uint32_t to, std::uint32_t bytes) {             \
+    if (!::pasta::device::is_given(given)) return 0;                                               \
+    const std::uint32_t lanes = __activemask();                                                    \
+    pasta_##name##_copy_read(given, pc, from, to, bytes);                                          \
+    __syncwarp(lanes);                                                                             \
+    return pasta_##name##_shared(given, pc, ::pasta::device::shared_address(to), bytes,            \
+                                 ::pasta::device::kWrites, nullptr);                               \
   }                                                                                                \
   PASTA_GPU_ENTRY(name, matrix)                                                                    \
   (void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t width, std::uint32_t flags, \
@@ -113,15 +117,13 @@ __device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_s
   PASTA_GPU_ENTRY(name, async_store)                                                               \
   (void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t, void*,                     \
    std::uint32_t width) {                                                                          \
-    ::pasta::device::on_flagged<Patch>(given, pc, ::pasta::device::Space::kShared, address, width, \
-                                       ::pasta::device::kWrites);                                  \
-    return 0;                                                                                      \
+    return pasta_##name##_shared(given, pc, ::pasta::device::shared_address(address), width,       \
+                                 ::pasta::device::kWrites, nullptr);                               \
   }                                                                                                \
   PASTA_GPU_ENTRY(name, async_reduction)                                                           \
   (void* given, std::uint64_t pc, std::uint32_t address, std::uint32_t, std::uint32_t width) {     \
-    ::pasta::device::on_flagged<Patch>(given, pc, ::pasta::device::Space::kShared, address, width, \
-                                       ::pasta::device::kReads | ::pasta::device::kWrites);        \
-    return 0;                                                                                      \
+    return pasta_##name##_shared(given, pc, ::pasta::device::shared_address(address), width,       \
+                                 ::pasta::device::kReads | ::pasta::device::kWrites, nullptr);     \
   }                                                                                                \
   PASTA_GPU_ENTRY(name, bulk_to_shared)                                                            \
   (void* given, std::uint64_t pc, std::uint64_t from, std::uint32_t to, std::uint32_t,             \

@@ -15,27 +15,11 @@ namespace pasta::device {
 // Places fit into this many bits, also those before the kernel, as of functions that it calls.
 inline constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << 48) - 1;
 
-// `wide`: what its one lane asks for may be more than a sector.
-template <bool wide>
-class GpuWarp {
+// What warps of a GPU are asked; `Self` says of which. `Word` and `Long` keep a number meanwhile.
+template <class Self, class Word, class Long, bool wide>
+class GpuSteps {
  public:
-  static constexpr bool kWide = wide;
-  Space space;
-  Access access;
-  std::uint64_t site;
-  std::uint32_t width;
-  std::uint32_t active;
-  std::uint64_t address;  // of the calling lane
-
-  // Of the calling lane and those that came here with it.
-  __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t begin,
-                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes)
-      : space(of_space),
-        access(of_access),
-        site((at - begin) & kPlaceMask),
-        width(bytes),
-        active(lanes),
-        address(where) {}
+  static constexpr bool kWide = wide, kBulk = wide;
   __device__ static std::uint32_t number() {
     const std::uint32_t item = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     return item / kWarpLanes;
@@ -59,7 +43,12 @@ class GpuWarp {
     return group + step;
   }
 
-  __device__ unsigned lanes() const { return __popc(active); }
+  __device__ unsigned lanes() const { return __popc(active()); }
+  __device__ static std::uint32_t lane_id() {
+    std::uint32_t id;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(id));
+    return id;
+  }
 
   template <std::uint32_t kCopies>
   __device__ static std::uint32_t copy() {
@@ -70,8 +59,8 @@ class GpuWarp {
 
   template <class Key, class Use>
   __device__ void match(Key key, Use use) const {
-    const std::uint32_t own = opaque(key(address));
-    use(own, __match_any_sync(active, own));
+    const std::uint32_t own = opaque(key(address()));
+    use(own, __match_any_sync(active(), own));
   }
 
   // A patch may change 14 registers. Each one more it writes to memory and reads back, whichever
@@ -81,20 +70,52 @@ class GpuWarp {
     return *(mask != 0 ? &there : nullptr);
   }
 
-  __device__ bool all_of(bool is_so) const { return __all_sync(active, is_so) != 0; }
+  // The lower half of the address of the last lane.
+  __device__ std::uint32_t last_low() const {
+    return low_of_lane(static_cast<std::uint32_t>(last_of(active())));
+  }
+  template <class Test>
+  __device__ std::uint32_t lanes_that(Test test) const {
+    return __ballot_sync(active(), test(lane_id(), address()));
+  }
+  // Each lane for which it is so looks who is with it. Should they not run together, none is.
+  template <class Test, class Then, class Otherwise>
+  __device__ void if_all(Test test, Then then, Otherwise otherwise) const {
+    if (test(lane_id(), address()) && __activemask() == active()) {
+      then();
+    } else {
+      otherwise();
+    }
+  }
+  template <class Value>
+  __device__ void leave(std::uint32_t* of_lanes, Value value) const {
+    ::pasta::device::leave(of_lanes[lane_id()], value(address()));
+  }
+  // Whether the lanes follow one another without a gap.
+  __device__ bool is_run() const {
+    return __match_any_sync(active(), address() - width() * rank(active())) == active();
+  }
+  // One lane does it, of which all are told.
+  template <class Change>
+  __device__ bool once(Change change) const {
+    return __any_sync(active(), is_first(active()) && change(address())) != 0;
+  }
+
+  __device__ bool all_of(bool is_so) const { return __all_sync(active(), is_so) != 0; }
   __device__ static bool is_turn(std::uint32_t) { return true; }
   __device__ std::uint32_t lanes_of(std::uint32_t key, std::uint32_t) const {
-    return __match_any_sync(active, key);
+    return __match_any_sync(active(), key);
   }
-  class Kept;
-  __device__ Kept kept() const;
   template <class Change>
   __device__ void each(std::uint32_t mask, Change change) const {
-    if (mask == active || is_in(mask)) change(address);
+    if (mask == active() || is_in(mask)) change(address());
   }
 
   __device__ void add(std::uint32_t mask, std::uint64_t& to, std::uint32_t more) const {
     if (is_first(mask)) ::pasta::device::add(to, more);
+  }
+  __device__ void raise(std::uint32_t mask, std::uint64_t& to, std::uint64_t value) const {
+    if (is_first(mask)) ::pasta::device::raise(to, value);
   }
   template <class Row, std::size_t kCount>
   __device__ void add(std::uint32_t mask, Row& to, const Number (&more)[kCount]) const {
@@ -113,22 +134,19 @@ class GpuWarp {
     ::pasta::device::add(to[own == 0 ? at_first : at_second], own == 0 ? first : second);
     if (mask == own_lane()) ::pasta::device::add(to[at_second], second);
   }
-  template <class Row, std::size_t kCount>
-  __device__ void raise(std::uint32_t mask, Row& to, const Number (&more)[kCount]) const {
-    if (!is_first(mask)) return;
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
-      ::pasta::device::raise(reinterpret_cast<std::uint64_t*>(&to)[more[i].at], more[i].value);
-    }
-  }
-
   template <class Use>
   __device__ void spread(std::uint32_t mask, Use use) const {
-    const std::uint64_t begin = address - width * rank(mask);
-    const bool whole = (__match_any_sync(active, begin) & mask) == mask;
+    const std::uint64_t begin = address() - width() * rank(mask);
+    const bool whole = (__match_any_sync(active(), begin) & mask) == mask;
     const std::uint32_t sharing = whole ? mask : 1u << lane_id();
-    use(whole ? begin : address, width * static_cast<std::uint32_t>(__popc(sharing)),
+    use(whole ? begin : address(), width() * static_cast<std::uint32_t>(__popc(sharing)),
         Turns{sharing});
+  }
+  template <class Use>
+  __device__ void spread_known(bool run, Use use) const {
+    const std::uint32_t sharing = run ? active() : 1u << lane_id();
+    use(static_cast<std::uint32_t>(address()) - width() * rank(sharing),
+        width() * static_cast<std::uint32_t>(__popc(sharing)), Turns{sharing});
   }
   struct Turns {
     std::uint32_t sharing;
@@ -143,8 +161,8 @@ class GpuWarp {
 
   // The first lane of each sector. `mask`: with which lanes the calling one may share a sector.
   __device__ std::uint32_t first_of_sectors(std::uint32_t mask) const {
-    const std::uint32_t same = __match_any_sync(active, address / kSectorBytes) & mask;
-    return opaque(__ballot_sync(active, (same & lanes_before()) == 0));
+    const std::uint32_t same = __match_any_sync(active(), address() / kSectorBytes) & mask;
+    return opaque(__ballot_sync(active(), (same & lanes_before()) == 0));
   }
   __device__ static bool is_in(std::uint32_t mask) { return (mask & own_lane()) != 0; }
   __device__ static bool is_first(std::uint32_t mask) { return (mask & (0 - mask)) == own_lane(); }
@@ -156,89 +174,107 @@ class GpuWarp {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   template <class Use>
   __device__ void runs(std::uint32_t own, Use use) const {
-    const std::uint32_t before = __shfl_up_sync(active, own, 1);
+    const std::uint32_t before = __shfl_up_sync(active(), own, 1);
     const bool goes_on =
-        (active & own_lane() >> 1) != 0 && own - before <= 1 && (own ^ before) < 32;
-    const std::uint32_t later = __ballot_sync(active, !goes_on) & ~lanes_up_to();
-    const std::uint32_t until = later == 0 ? active : active & ((later & (0 - later)) - 1);
-    const std::uint32_t last = __shfl_sync(active, own, last_of(until));
+        (active() & own_lane() >> 1) != 0 && own - before <= 1 && (own ^ before) < 32;
+    const std::uint32_t later = __ballot_sync(active(), !goes_on) & ~lanes_up_to();
+    const std::uint32_t until = later == 0 ? active() : active() & ((later & (0 - later)) - 1);
+    const std::uint32_t last = __shfl_sync(active(), own, last_of(until));
     if (own != kNone && !goes_on) use(own, last);
   }
 
   // Of the lanes that the calling one is among; others may ask for theirs.
   __device__ std::uint32_t sectors(std::uint32_t mask) const {
-    const std::uint32_t same = __match_any_sync(active, address / kSectorBytes) & mask;
-    const std::uint32_t firsts = __ballot_sync(active, (same & lanes_before()) == 0) & mask;
-    return kWide ? sectors_of(address, width) : static_cast<std::uint32_t>(__popc(firsts));
+    const std::uint32_t same = __match_any_sync(active(), address() / kSectorBytes) & mask;
+    const std::uint32_t firsts = __ballot_sync(active(), (same & lanes_before()) == 0) & mask;
+    return kWide ? sectors_of(address(), width()) : static_cast<std::uint32_t>(__popc(firsts));
   }
   __device__ std::uint32_t parts(std::uint32_t mask) const {
-    const std::uint32_t same = __match_any_sync(active, address) & mask;
+    const std::uint32_t same = __match_any_sync(active(), address()) & mask;
     // Two accesses are of the same bytes or of none that are the same.
-    return __popc(__ballot_sync(active, (same & lanes_before()) == 0) & mask);
+    return __popc(__ballot_sync(active(), (same & lanes_before()) == 0) & mask);
+  }
+  // That any of these lanes asks for.
+  __device__ std::uint32_t bytes(std::uint32_t mask) const {
+    const Word different(parts(mask));
+    return width() * different;
   }
   __device__ Footprint footprint(std::uint32_t mask) const {
-    return {sectors(mask), width * parts(mask)};
+    return {sectors(mask), width() * parts(mask)};
   }
 
   __device__ Passes passes() const {
-    const unsigned words = (width + kWordBytes - 1) / kWordBytes;
+    const unsigned words = (width() + kWordBytes - 1) / kWordBytes;
     if (words > 4) {
       // As wide as only copies of one lane are.
-      const std::uint64_t first = address / kWordBytes;
-      const std::uint64_t end = (address + width + kWordBytes - 1) / kWordBytes;
+      const std::uint64_t first = address() / kWordBytes;
+      const std::uint64_t end = (address() + width() + kWordBytes - 1) / kWordBytes;
       const auto needed = static_cast<unsigned>((end - first + kBanks - 1) / kBanks);
       return {needed, 1};  // of one lane
     }
     const unsigned log = words <= 1 ? 0 : words == 2 ? 1 : 2;  // of words, of parts
     const unsigned at_once = kWarpLanes >> log;
-    const unsigned part = static_cast<unsigned>(lane()) / at_once;
+    const unsigned part = lane_id() / at_once;
     unsigned parts = 0;
     for (unsigned i = 0; i < 1u << log; ++i) {
-      parts += (active >> i * at_once & (~0u >> (kWarpLanes - at_once))) != 0 ? 1 : 0;
+      parts += (active() >> i * at_once & (~0u >> (kWarpLanes - at_once))) != 0 ? 1 : 0;
     }
     // Of pieces of as many words as a lane asks for there are as many banks as lanes at once.
-    const auto piece = static_cast<std::uint32_t>(address / kWordBytes) >> log;
+    const auto piece = static_cast<std::uint32_t>(address() / kWordBytes) >> log;
     const std::uint32_t in_bank =
-        __match_any_sync(active, part * kWarpLanes + (piece & (at_once - 1)));
+        __match_any_sync(active(), part * kWarpLanes + (piece & (at_once - 1)));
     // Mostly each lane has a bank for itself.
-    if (__all_sync(active, (in_bank & (in_bank - 1)) == 0)) return {parts, parts};
-    const std::uint32_t same = __match_any_sync(active, piece << log | part);
-    const std::uint32_t different = __ballot_sync(active, (same & lanes_before()) == 0);
+    if (__all_sync(active(), (in_bank & (in_bank - 1)) == 0)) return {parts, parts};
+    const std::uint32_t same = __match_any_sync(active(), piece << log | part);
+    const std::uint32_t different = __ballot_sync(active(), (same & lanes_before()) == 0);
     const unsigned own = __popc(in_bank & different);
     unsigned needed = 0;
     for (unsigned i = 0; i < 1u << log; ++i) needed += largest(part == i ? own : 0);
     return {needed, parts};
   }
 
-  __device__ std::uint32_t span() const { return last_of(active) - first_of(active) + 1; }
+  __device__ std::uint32_t span() const { return last_of(active()) - first_of(active()) + 1; }
   template <class Tell>
   __device__ Pattern pattern(Tell tell) const {
     if (lanes() == 1) return Pattern::kSingle;
     // Lanes that follow one another begin the same.
-    const std::uint32_t same = __match_any_sync(active, address - width * lane_id());
-    if (same == active) return Pattern::kUnit;
-    const std::uint32_t before = active & lanes_before();
-    const bool apart = before == 0 || (same >> last_of(before) & 1) == 0;
-    const unsigned pieces = __popc(__ballot_sync(active, apart));
+    const Word same(alike(width()));
+    if (same == active()) return Pattern::kUnit;
+    const Word pieces(pieces_of(same));
     if (pieces <= lanes() / 4) return Pattern::kPieces;
     if (pieces < lanes()) return Pattern::kGather;
-    if (__match_any_sync(active, address) == active) return Pattern::kBroadcast;
+    if (alike(0) == active()) return Pattern::kBroadcast;
     return is_strided(tell) ? Pattern::kStrided : Pattern::kGather;
   }
-  __device__ unsigned crowd() const { return largest(__popc(__match_any_sync(active, address))); }
+  __device__ unsigned crowd() const {
+    return largest(__popc(__match_any_sync(active(), address())));
+  }
 
  private:
+  __device__ std::uint32_t pieces_of(std::uint32_t same) const {
+    const std::uint32_t before = active() & lanes_before();
+    const bool apart = before == 0 || (same >> last_of(before) & 1) == 0;
+    return __popc(__ballot_sync(active(), apart));
+  }
   template <class Tell>
   __device__ bool is_strided(Tell tell) const {
-    const int first = first_of(active), apart = first_of(active & (active - 1)) - first;
+    const Word first(first_of(active()));
+    const Word apart(first_of(active() & (active() - 1)) - first);
     if ((apart & (apart - 1)) != 0) return false;
-    const std::int64_t step =
-        static_cast<std::int64_t>(__shfl_sync(active, address, first + apart) -
-                                  __shfl_sync(active, address, first)) >>
-        first_of(apart);
-    if (__match_any_sync(active, address - step * lane()) != active) return false;
-    tell(step);
+    const Word begin(low_of_lane(first));
+    // The lower half is enough: what is not so for all of the address is found out.
+    const std::int64_t bytes = static_cast<std::int32_t>(low_of_lane(first + apart) - begin);
+    const Long step(static_cast<std::uint64_t>(bytes >> first_of(apart)));
+    if (alike(step) != active()) return false;
+    tell(static_cast<std::int64_t>(static_cast<std::uint64_t>(step)));
     return true;
+  }
+  __device__ std::uint32_t low_of_lane(std::uint32_t lane) const {
+    return __shfl_sync(active(), low_of_address(), static_cast<int>(lane));
+  }
+  // Those lanes whose address is the same, less so many bytes for each lane.
+  __device__ std::uint32_t alike(std::uint64_t step) const {
+    return __match_any_sync(active(), address() - step * lane_id());
   }
 
   // Of the calling lane among these. Each of these asks the GPU for another number, so that none of
@@ -251,24 +287,18 @@ class GpuWarp {
   }
   // Of numbers up to 32.
   __device__ unsigned largest(unsigned own) const {
-    if (__all_sync(active, own <= 1)) return __any_sync(active, own == 1) ? 1 : 0;
+    if (__all_sync(active(), own <= 1)) return __any_sync(active(), own == 1) ? 1 : 0;
     unsigned most = 0;
     bool may_be = true;
-    for (unsigned bit = 32; bit != 0; bit >>= 1) {
+    PASTA_ROLLED for (unsigned bit = 32; bit != 0; bit >>= 1) {
       const bool has = may_be && (own & bit) != 0;
-      if (!__any_sync(active, has)) continue;
+      if (!__any_sync(active(), has)) continue;
       most |= bit;
       may_be = has;
     }
     return most;
   }
 
-  __device__ static int lane() { return static_cast<int>(lane_id()); }
-  __device__ static std::uint32_t lane_id() {
-    std::uint32_t id;
-    asm("mov.u32 %0, %%laneid;" : "=r"(id));
-    return id;
-  }
   __device__ static std::uint32_t lanes_before() {
     std::uint32_t mask;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
@@ -286,30 +316,72 @@ class GpuWarp {
     asm volatile("mov.u32 %0, %%lanemask_eq;" : "=r"(mask));
     return mask;
   }
+  __device__ std::uint32_t active() const { return self().active; }
+  __device__ std::uint32_t width() const { return self().width; }
+  __device__ std::uint64_t address() const { return self().address; }
+  __device__ std::uint32_t low_of_address() const { return static_cast<std::uint32_t>(address()); }
+  __device__ const Self& self() const { return static_cast<const Self&>(*this); }
 };
 
+// `wide`: what its one lane asks for may be more than a sector.
 template <bool wide>
-class GpuWarp<wide>::Kept {
+class GpuWarp : public GpuSteps<GpuWarp<wide>, std::uint32_t, std::uint64_t, wide> {
  public:
-  __device__ explicit Kept(const GpuWarp& warp)
-      : low_(static_cast<std::uint32_t>(warp.address)),
-        high_(static_cast<std::uint32_t>(warp.address >> 32)),
-        width_(warp.width),
-        active_(warp.active),
-        space_(warp.space),
-        access_(warp.access) {}
-  __device__ GpuWarp now() const {
-    return {space_, access_, 0, 0, std::uint64_t{high_} << 32 | low_, width_, active_};
+  Space space;
+  Access access;
+  std::uint64_t site;
+  std::uint32_t width;
+  std::uint32_t active;
+  std::uint64_t address;  // of the calling lane
+
+  // Of the calling lane and those that came here with it.
+  __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t begin,
+                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes)
+      : space(of_space),
+        access(of_access),
+        site((at - begin) & kPlaceMask),
+        width(bytes),
+        active(lanes),
+        address(where) {}
+  // Registers are too few for what is known from others.
+  __device__ GpuWarp with(Access kind, std::uint32_t bytes) const {
+    GpuWarp same = *this;
+    same.access = kind;
+    same.width = bytes;
+    return same;
   }
 
- private:
-  volatile std::uint32_t low_, high_, width_, active_;
-  Space space_;
-  Access access_;
+  class Kept;
 };
+
+// The same in memory.
 template <bool wide>
-__device__ typename GpuWarp<wide>::Kept GpuWarp<wide>::kept() const {
-  return Kept(*this);
-}
+class GpuWarp<wide>::Kept
+    : public GpuSteps<Kept, Aside<std::uint32_t>, Aside<std::uint64_t>, wide> {
+ public:
+  struct Memory {
+    Aside<Access> access;
+    Aside<std::uint32_t> width, active;
+    Aside<std::uint64_t> address;
+  };
+  Space space;  // which is known to whoever compiles this
+  Aside<Access>& access;
+  Aside<std::uint32_t>&width, &active;
+  Aside<std::uint64_t>& address;
+
+  __device__ Kept(Memory& memory, Space of_space)
+      : space(of_space),
+        access(memory.access),
+        width(memory.width),
+        active(memory.active),
+        address(memory.address) {}
+  __device__ void operator=(const GpuWarp& warp) {
+    access = warp.access;
+    width = warp.width;
+    active = warp.active;
+    address = warp.address;
+  }
+  __device__ const Kept& now() const { return *this; }
+};
 
 }  // namespace pasta::device

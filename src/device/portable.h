@@ -68,15 +68,51 @@ __device__ inline T fixed(const T& at) {
     return __ldg(reinterpret_cast<const unsigned long long*>(&at));
   }
 }
-// What is used seldom, and lies in memory meanwhile, not in one of the few registers.
+// What is used seldom, and lies in memory meanwhile, not in one of the few registers. The compiler
+// keeps volatile variables in registers if it likes, so it is not told what becomes of this.
 template <class T>
 class Aside {
  public:
-  __device__ Aside(T value) : value_(value) {}
-  __device__ operator T() const { return value_; }
+  __device__ Aside() = default;
+  __device__ Aside(T value) { *this = value; }
+  __device__ void operator=(T value) {
+    const std::uint64_t at = __cvta_generic_to_local(&value_);
+    if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
+      asm volatile("st.local.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    } else {
+      asm volatile("st.local.u32 [%0], %1;" ::"l"(at), "r"(static_cast<std::uint32_t>(value))
+                   : "memory");
+    }
+  }
+  __device__ operator T() const {
+    const std::uint64_t at = __cvta_generic_to_local(&value_);
+    // The assembler, too, reads ahead, but not past this.
+    asm volatile("prefetch.local.L1 [%0];" ::"l"(at) : "memory");
+    if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
+      std::uint64_t value;
+      asm volatile("ld.local.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+      return static_cast<T>(value);
+    } else {
+      std::uint32_t value;
+      asm volatile("ld.local.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+      return static_cast<T>(value);
+    }
+  }
 
  private:
-  volatile T value_;
+  std::conditional_t<sizeof(T) == sizeof(std::uint64_t), std::uint64_t, std::uint32_t> value_;
+};
+// The same, half by half, so that no two registers next to each other are needed.
+class AsideHalves {
+ public:
+  __device__ void operator=(std::uint64_t value) {
+    low_ = static_cast<std::uint32_t>(value);
+    high_ = static_cast<std::uint32_t>(value >> 32);
+  }
+  __device__ operator std::uint64_t() const { return std::uint64_t{high_} << 32 | low_; }
+
+ private:
+  Aside<std::uint32_t> low_, high_;
 };
 // As it was some time since the kernel began.
 __device__ inline std::uint64_t glance(const std::uint64_t& at) {
@@ -96,12 +132,20 @@ const T& fixed(const T& at) {
 }
 template <class T>
 using Aside = T;
+using AsideHalves = std::uint64_t;
 #endif
 
 // The same, of which the compiler knows nothing: so it keeps nothing that it was made of.
 PASTA_DEVICE inline std::uint32_t opaque(std::uint32_t value) {
 #ifdef PASTA_ON_GPU
   asm("" : "+r"(value));
+#endif
+  return value;
+}
+// The same, of which nothing that is made of it may be made earlier.
+PASTA_DEVICE inline std::uint32_t late(std::uint32_t value) {
+#ifdef PASTA_ON_GPU
+  asm volatile("" : "+r"(value));
 #endif
   return value;
 }
@@ -184,6 +228,74 @@ PASTA_DEVICE inline std::uint32_t hint(const std::uint32_t& at) {
   return glance(at);
 #else
   return at;
+#endif
+}
+
+PASTA_DEVICE inline std::uint64_t hint(const std::uint64_t& at) {
+#ifdef PASTA_ON_GPU
+  return glance(at);
+#else
+  return at;
+#endif
+}
+PASTA_DEVICE inline void leave(std::uint64_t& at, std::uint64_t value) {
+#ifdef PASTA_ON_GPU
+  asm volatile("st.global.u64 [%0], %1;" ::"l"(global_address(at)), "l"(value) : "memory");
+#else
+  at = value;
+#endif
+}
+// As it is now, whatever was seen of it before.
+template <class T>
+PASTA_DEVICE inline T latest(const T& at) {
+#ifdef PASTA_ON_GPU
+  T seen;
+  if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+                 : "=l"(seen)
+                 : "l"(global_address(at))
+                 : "memory");
+  } else {
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+                 : "=r"(seen)
+                 : "l"(global_address(at))
+                 : "memory");
+  }
+  return seen;
+#else
+  return at;
+#endif
+}
+// From now on hints are as things are now, on this multiprocessor. That takes long, and is not for
+// nothing: one warp in four does it for the others.
+PASTA_DEVICE inline void forget_hints() {
+#ifdef PASTA_ON_GPU
+  std::uint32_t warp;
+  asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
+  if (warp % 4 == 0) __threadfence();
+#endif
+}
+// Until it is not 0, and not for long.
+PASTA_DEVICE inline void await([[maybe_unused]] const std::uint64_t& at) {
+#ifdef PASTA_ON_GPU
+  PASTA_ROLLED for (unsigned i = 0; i < 64 && latest(at) == 0; ++i) {
+    asm volatile("nanosleep.u32 200;");
+  }
+#endif
+}
+// Whether it was 0, and is `value` now.
+PASTA_DEVICE inline bool claims(std::uint64_t& at, std::uint64_t value) {
+#ifdef PASTA_ON_GPU
+  std::uint64_t before;
+  asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(before)
+               : "l"(global_address(at)), "l"(std::uint64_t{0}), "l"(value)
+               : "memory");
+  return before == 0;
+#else
+  if (at != 0) return false;
+  at = value;
+  return true;
 #endif
 }
 

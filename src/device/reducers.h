@@ -43,6 +43,17 @@ struct Marks {
            static_cast<std::uint32_t>((offset + (bytes - 1)) >> shift), turns);
     });
   }
+  // The same of all lanes, where it is known whether they follow one another, and that they are
+  // less than 2^32 bytes behind `from`, of which the lower half is enough: the mark of its first
+  // byte is the first of `first_word`.
+  template <class AnyWarp>
+  PASTA_DEVICE void touch(const AnyWarp& warp, bool run, std::uint32_t from,
+                          std::uint32_t first_word, std::uint32_t shift) const {
+    warp.spread_known(run, [&](std::uint32_t begin, std::uint32_t bytes, const auto& turns) {
+      const std::uint32_t offset = begin - from;
+      mark(first_word, offset >> shift, (offset + (bytes - 1)) >> shift, turns);
+    });
+  }
   // Bytes of an object that were touched, in granules.
   [[nodiscard]] std::uint64_t touched(std::uint32_t index, const MemoryObject& object) const;
   [[nodiscard]] std::uint64_t granule(std::uint32_t object) const {
@@ -152,6 +163,166 @@ struct Pieces {
 
   PASTA_DEVICE static std::uint32_t tag(const Piece& piece) {
     return piece.first >> kBits | piece.last >> kBits << kLowTagBits;
+  }
+};
+
+// --- Warps that ask for memory as one did before
+
+// At the same place, with the same lanes, as far apart from each other, and of global memory of the
+// same object and at the same bytes of a sector: what such a warp comes to need not be found out
+// again. This holds what was found, not more: what finds no room is looked at each time, with the
+// same outcome.
+struct Shapes {
+  // Each number is 0 until it is known, and then the same for ever: so they may be seen in any
+  // order.
+  struct alignas(16) Slot {
+    std::uint64_t who;          // place, lanes
+    std::uint64_t begin;        // of the window, of global memory: all lanes are in it
+    std::uint32_t bytes, what;  // of the window; what_of()
+    std::uint64_t found;
+    std::uint32_t offsets[kWarpLanes];  // from the last lane, + kAway
+  };
+  // What was found. The marks are of the window.
+  struct Found {
+    std::uint32_t outcome, first_word, shift;
+    bool run;  // the lanes follow one another without a gap
+    [[nodiscard]] PASTA_DEVICE std::uint64_t packed() const {
+      return std::uint64_t{first_word} << 32 | kThere | (run ? kRun : 0) | shift << 16 | outcome;
+    }
+    PASTA_DEVICE static Found of(std::uint64_t packed) {
+      const auto low = static_cast<std::uint32_t>(packed);
+      return {low & 0xffff, static_cast<std::uint32_t>(packed >> 32), low >> 16 & 63,
+              (low & kRun) != 0};
+    }
+  };
+  Slot* slots;  // kSlots
+  // Of `what`: that it is for the second time.
+  static constexpr std::uint32_t kSecond = 1u << 30;
+
+  static constexpr std::uint32_t kCount = 4096;  // a power of two
+  static constexpr std::uint32_t kWays = 2, kSlots = kCount + kWays;
+  static constexpr std::uint32_t kMostOutcomes = 1u << 16;
+  // Of objects beyond it, each part of so many bytes by itself: 32 bits tell where in it.
+  static constexpr unsigned kWindowBits = 30;
+
+  // Of how a warp asks, what is in a few bits.
+  template <class AnyWarp>
+  PASTA_DEVICE static std::uint32_t what_of(const AnyWarp& warp, std::uint32_t last) {
+    // Of shared memory, a word further on everything is of the next bank.
+    return kThere | warp.width << 8 |
+           last % (warp.space == Space::kGlobal ? kSectorBytes : kWordBytes);
+  }
+  PASTA_DEVICE static std::uint32_t width_of(std::uint32_t what) { return what >> 8 & 63; }
+
+  // Of kernels of less than 256 MiB, and of what lanes ask for one by one.
+  template <class AnyWarp>
+  PASTA_DEVICE static bool may_be_known(const AnyWarp& warp, std::uint64_t key) {
+    return key >> 32 == 0 && (!AnyWarp::kWide || warp.width <= kSectorBytes);
+  }
+  PASTA_DEVICE static std::uint32_t place_of(std::uint64_t key) {
+    return static_cast<std::uint32_t>(key);
+  }
+  // Where nothing will ever be.
+  [[nodiscard]] PASTA_DEVICE const Slot* none() const { return slots + kCount; }
+  // Where what was found of warps like this one may be, and behind it.
+  template <class AnyWarp>
+  PASTA_DEVICE const Slot* first(const AnyWarp& warp, std::uint32_t place, std::uint32_t what,
+                                 std::uint32_t last) const {
+    return slots + first_slot(warp, place, what, last);
+  }
+  // then() or otherwise(), whether it is there or not. `last` is the warp's last_low().
+  template <class AnyWarp, class Then, class Otherwise>
+  PASTA_DEVICE static void look(const Slot& slot, const AnyWarp& warp, std::uint32_t place,
+                                std::uint32_t what, std::uint32_t last, Then then,
+                                Otherwise otherwise) {
+    warp.if_all(
+        [&](std::uint32_t lane, std::uint64_t address) {
+          return hint(slot.who) == (std::uint64_t{warp.active} << 32 | place) &&
+                 hint(slot.what) == what && hint(slot.offsets[lane]) == offset(address, last) &&
+                 (warp.space != Space::kGlobal || address - hint(slot.begin) < hint(slot.bytes)) &&
+                 hint(slot.found) != 0;
+        },
+        then, otherwise);
+  }
+  // For a warp of which nothing was there, as far as this multiprocessor had seen. Where what was
+  // found of one like it is nevertheless; else kCount, and `ours` is where it is to be kept:
+  // kCount, nowhere.
+  template <class KeptWarp>
+  PASTA_DEVICE std::uint32_t enter(const KeptWarp& kept, const AsideHalves& key,
+                                   Aside<std::uint32_t>& ours) const {
+    const Aside<std::uint32_t> last(kept.now().last_low());
+    Aside<std::uint32_t> at(first_slot(kept.now(), place_of(key), what_of(kept.now(), last), last));
+    PASTA_ROLLED for (std::uint32_t way = 0; way < kWays; ++way) {
+      if (kept.now().once([&](std::uint64_t) {
+            return claims(slots[at].who, std::uint64_t{kept.now().active} << 32 | place_of(key));
+          })) {
+        kept.now().leave(slots[at].offsets,
+                         [&](std::uint64_t address) { return offset(address, last); });
+        ours = at;
+        return kCount;
+      }
+      // All warps come to a place at about the same time: one looks, and the others wait.
+      if (latest(slots[at].who) == (std::uint64_t{kept.now().active} << 32 | place_of(key))) {
+        await(slots[at].found);
+      }
+      const std::uint32_t alike =
+          kept.now().lanes_that([&](std::uint32_t lane, std::uint64_t address) {
+            const Slot& slot = slots[at];
+            if (latest(slot.who) != (std::uint64_t{kept.now().active} << 32 | place_of(key))) {
+              return false;
+            }
+            if (latest(slot.what) != what_of(kept.now(), last)) return false;
+            if (latest(slot.offsets[lane]) != offset(address, last)) return false;
+            if (kept.now().space == Space::kGlobal &&
+                address - latest(slot.begin) >= latest(slot.bytes)) {
+              return false;
+            }
+            return latest(slot.found) != 0;
+          });
+      if (alike == kept.now().active) {
+        forget_hints();
+        return at;
+      }
+      at = at + 1;
+    }
+    return kCount;
+  }
+  // leave_found(slot, address) on one lane, with its address, leaves `begin`, `bytes` and, last,
+  // `found`.
+  template <class KeptWarp, class Leave>
+  PASTA_DEVICE void keep(const KeptWarp& kept, const Aside<std::uint32_t>& ours,
+                         Leave leave_found) const {
+    const Aside<std::uint32_t> last(kept.now().last_low());
+    kept.now().once([&](std::uint64_t address) {
+      leave(slots[ours].what, what_of(kept.now(), last));
+      leave_found(slots[ours], address);
+      return true;
+    });
+  }
+  // Nobody is to wait for what will not be found.
+  template <class KeptWarp>
+  PASTA_DEVICE void leave_empty(const KeptWarp& kept, const Aside<std::uint32_t>& ours) const {
+    kept.now().once([&](std::uint64_t) {
+      if (latest(slots[ours].found) == 0) leave(slots[ours].found, std::uint64_t{kThere});
+      return true;
+    });
+  }
+
+ private:
+  static constexpr std::uint32_t kThere = 1u << 31, kRun = 1u << 30;
+  static constexpr std::uint32_t kAway = 1u << 31;  // further than two lanes are
+
+  PASTA_DEVICE static std::uint32_t offset(std::uint64_t address, std::uint32_t last) {
+    return static_cast<std::uint32_t>(address) - last + kAway;
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static std::uint32_t first_slot(const AnyWarp& warp, std::uint32_t place,
+                                               std::uint32_t what, std::uint32_t last) {
+    // A bit of each lane: most of what lies another way apart is in another slot.
+    const std::uint32_t bits = warp.lanes_that([&](std::uint32_t, std::uint64_t address) {
+      return (offset(address, last) * 0x9e3779b1u >> 31) != 0;
+    });
+    return ((bits + what) * 0x85ebca6bu + place) * 0x9e3779b1u >> 16 & (kCount - kWays);
   }
 };
 

@@ -1,6 +1,8 @@
 // Kernels as what their lanes access, with numbers worked out by hand: by place of the program.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
 #include <vector>
 
 #include "device/access.h"
@@ -9,7 +11,7 @@
 namespace pasta::device {
 namespace {
 
-constexpr std::uint64_t kIn = 0x10000, kOut = 0x20000;
+constexpr std::uint64_t kIn = 0x10000, kOut = 0x20000, kLarge = std::uint64_t{1} << 40;
 
 using Program = testing::Program<AccessPatch>;
 using Tell = Program::Tell;
@@ -127,6 +129,19 @@ TEST(Sites, PredicatedLanesAndTails) {
                                                  .sectors = 31 * 4 + 1,
                                                  .needed_sectors = 31 * 2 + 1,
                                                  .unit = 32}));
+}
+
+TEST(Sites, LanesThreeApart) {
+  Program program(32, 1, {{kIn, 0x1000, 1}});
+  program.run([](std::uint32_t, std::uint32_t lane, const Tell& tell) {
+    if (lane % 3 != 0) return;
+    tell(Access::kRead, kIn, 4, Space::kGlobal);
+    tell(Access::kRead, kIn + 4 * lane, 4, Space::kGlobal);
+    tell(Access::kRead, kIn + 8 * lane, 4, Space::kGlobal);
+  });
+  EXPECT_EQ(site(program, 0).counts.broadcast, 1u);
+  EXPECT_EQ(site(program, 1).counts.unit, 1u);
+  EXPECT_EQ(site(program, 2).counts.gather, 1u) << "for which it is not looked";
 }
 
 TEST(Sites, BlockReduction) {
@@ -270,6 +285,80 @@ TEST(Outcomes, AreCountedInRowsWhereTheyFindNoRoom) {
     EXPECT_EQ(program->rows<SiteRow>(TableId::kSites), roomy.rows<SiteRow>(TableId::kSites));
   }
   EXPECT_EQ(roomy.rows<SiteRow>(TableId::kSites).size(), 9u);
+}
+
+// One after the other, as a program whose groups come again and again to the same places.
+std::vector<Warp> made_up_warps() {
+  std::mt19937_64 random(1);
+  const auto below = [&](std::uint64_t most) { return random() % most; };
+  constexpr std::uint64_t kBegins[] = {
+      kIn,  kOut, kLarge, kLarge + (std::uint64_t{1} << 30) - 64, kLarge + (std::uint64_t{3} << 30),
+      0x100};
+  std::vector<Warp> warps;
+  for (int shape = 0; shape < 400; ++shape) {
+    Warp warp;
+    warp.space = below(3) == 0 ? Space::kShared : Space::kGlobal;
+    warp.access = static_cast<Access>(below(3));
+    warp.site = below(4) * 16;
+    warp.width = 1u << below(5);
+    warp.active = below(2) == 0 ? ~0u : static_cast<std::uint32_t>(random() | 1);
+    const std::uint64_t step = below(3) == 0 ? 1 : below(34), turn = below(2) == 0 ? 0 : below(32);
+    for (int again = 0; again < 6; ++again) {
+      // By multiples of what it asks for, so that it is of another bank or part of a sector.
+      const std::uint64_t begin = kBegins[below(std::size(kBegins))] + warp.width * below(20);
+      for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) {
+        const std::uint64_t address = begin + ((lane ^ turn) * step) * warp.width;
+        warp.address[lane] = warp.space == Space::kShared ? address % 0x4000 : address;
+      }
+      warps.push_back(warp);
+      if (below(4) == 0) warp.active = warp.active >> 1 | 1;
+    }
+  }
+  return warps;
+}
+
+TEST(Shapes, ComeToTheSameWithoutBeingLookedAt) {
+  const std::vector<MemoryObject> objects = {
+      {kIn, 0x8000, 1}, {kOut, 0x800, 2}, {kLarge, std::uint64_t{4} << 30, 3}};
+  // What is not among the outcomes is looked at each time.
+  Program known(32, 1, objects), looked_at(32, 1, objects, {.outcomes = 0});
+  const Launch launch{.objects = objects.data(), .object_count = 3};
+  for (const Warp& warp : made_up_warps()) {
+    for (Program* program : {&known, &looked_at}) {
+      AccessPatch::on_access(program->state(), launch, warp);
+    }
+  }
+  EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses),
+            looked_at.rows<AccessRow>(TableId::kAccesses));
+  EXPECT_EQ(known.rows<SiteRow>(TableId::kSites), looked_at.rows<SiteRow>(TableId::kSites));
+  EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses).size(), 5u);
+}
+
+TEST(Shapes, AreNotLookedAtAgain) {
+  const std::vector<MemoryObject> objects = {{kIn, 0x1000, 1}};
+  const Launch launch{.objects = objects.data(), .object_count = 1};
+  Program program(32, 1, objects);
+  Warp warp;
+  warp.width = 4;
+  warp.active = ~0u;
+  const auto access = [&](std::uint64_t begin) {
+    for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) warp.address[lane] = begin + 4 * lane;
+    AccessPatch::on_access(program.state(), launch, warp);
+  };
+  access(kIn);
+  // So it shows whether what was kept is believed.
+  for (std::uint32_t i = 0; i < Shapes::kCount; ++i) {
+    Shapes::Slot& slot = program.state().shapes.slots[i];
+    if (slot.found == 0) continue;
+    auto found = Shapes::Found::of(slot.found);
+    found.outcome = 7;
+    slot.found = found.packed();
+  }
+  access(kIn + 0x800);
+  EXPECT_EQ(program.state().times[7], 1u);
+  access(kIn + 0x804);
+  access(kIn + 0x1000);
+  EXPECT_EQ(program.state().times[7], 1u) << "in another part of a sector, of another object";
 }
 
 TEST(Counters, DoNotWrap) {

@@ -11,8 +11,8 @@
 // the same values in the same branches; only what is handed to the steps below may depend on a
 // lane:
 //   match(key, use)       key is of a lane; use runs on all lanes together, once for each key
-//   all(test)             whether test holds for each lane
-//   first(value)          the value of the first lane
+//   lanes_that(test)      for which lanes test(lane, address) holds
+//   if_all(test, then, otherwise)       whether for each
 //   each(mask, change)    of lanes of the mask, may change the state through portable.h
 //   add(to, more)         once, not once a lane; to is a struct of 64-bit numbers, and more one
 //                         like it or some of its numbers; what is added is less than 2^32
@@ -90,6 +90,9 @@ struct SiteKey {
 PASTA_DEVICE inline std::uint64_t site_key(std::uint64_t site, Space space, Access access) {
   return site << 4 | static_cast<std::uint64_t>(space) << 2 | (static_cast<unsigned>(access) + 1);
 }
+PASTA_DEVICE inline Access access_of_key(std::uint64_t key) {
+  return static_cast<Access>((key & 3) - 1);
+}
 PASTA_DEVICE inline SiteKey site_of_key(std::uint64_t key) {
   return {key >> 4, static_cast<Space>(key >> 2 & 3), static_cast<Access>((key & 3) - 1)};
 }
@@ -99,7 +102,8 @@ inline constexpr std::uint64_t kOtherSites = ~std::uint64_t{0};
 // On the host.
 class Warp {
  public:
-  static constexpr bool kWide = true;  // a lane may ask for more than a sector
+  static constexpr bool kWide = true;   // a lane may ask for more than a sector
+  static constexpr bool kBulk = false;  // and not one lane for all
   Space space = Space::kGlobal;
   Access access = Access::kRead;
   std::uint64_t site = 0;    // place in the program, numbered by the launch, or an address
@@ -143,13 +147,64 @@ class Warp {
     return there;
   }
 
+  // The lower half of the address of the last lane.
+  [[nodiscard]] std::uint32_t last_low() const {
+    return static_cast<std::uint32_t>(address[std::bit_width(active) - 1]);
+  }
+  // The lanes for which test(lane, address) holds.
+  template <class Test>
+  [[nodiscard]] std::uint32_t lanes_that(Test test) const {
+    std::uint32_t lanes = 0;
+    for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
+      if (test(lane, address[lane])) lanes |= 1u << lane;
+    }
+    return lanes;
+  }
+  template <class Test, class Then, class Otherwise>
+  void if_all(Test test, Then then, Otherwise otherwise) const {
+    if (lanes_that(test) == active) {
+      then();
+    } else {
+      otherwise();
+    }
+  }
+  template <class Value>
+  void leave(std::uint32_t* of_lanes, Value value) const {
+    for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      ::pasta::device::leave(of_lanes[lane], value(address[lane]));
+    }
+  }
+  // Whether the lanes follow one another without a gap. On the host nothing is gained by that.
+  [[nodiscard]] static bool is_run() { return false; }
+  [[nodiscard]] const Warp& with(Access, std::uint32_t) const { return *this; }
+  // The first lane does it, for all of them; whether it did.
+  template <class Change>
+  bool once(Change change) const {
+    return change(address[std::countr_zero(active)]);
+  }
+
   // What is so of the calling lane is so of all of them.
   [[nodiscard]] static bool all_of(bool is_so) { return is_so; }
   // These lanes, of which only what they have as a key in `match` needs be known.
   [[nodiscard]] static std::uint32_t lanes_of(std::uint32_t, std::uint32_t mask) { return mask; }
   // The same, for what is seldom done: on a GPU it lies in memory meanwhile.
-  [[nodiscard]] const Warp& kept() const { return *this; }
-  [[nodiscard]] const Warp& now() const { return *this; }
+  class Kept {
+   public:
+    static constexpr bool kBulk = Warp::kBulk;
+    struct Memory {};
+    Kept(Memory&, Space) {}
+    void operator=(const Warp& warp) { warp_ = &warp; }
+    [[nodiscard]] const Warp& now() const { return *warp_; }
+    template <class Tell>
+    Pattern pattern(Tell tell) const {
+      return warp_->pattern(tell);
+    }
+
+   private:
+    const Warp* warp_ = nullptr;
+  };
   // In `use` of match: whether what is done for the whole warp is to be done now.
   [[nodiscard]] bool is_turn(std::uint32_t mask) const {
     return (mask & active & (0 - active)) != 0;
@@ -176,11 +231,8 @@ class Warp {
     ::pasta::device::add(to[at_first], first);
     ::pasta::device::add(to[at_second], second);
   }
-  template <class Row, std::size_t kCount>
-  void raise(std::uint32_t, Row& to, const Number (&more)[kCount]) const {
-    for (const auto& [at, value] : more) {
-      ::pasta::device::raise(reinterpret_cast<std::uint64_t*>(&to)[at], value);
-    }
+  void raise(std::uint32_t, std::uint64_t& to, std::uint64_t value) const {
+    ::pasta::device::raise(to, value);
   }
 
   // use(begin, bytes, turns) so that, of what bytes [begin, begin + bytes) are parts of, lanes that
@@ -191,6 +243,13 @@ class Warp {
     each(mask, [&](std::uint64_t begin) { use(begin, width, Turns{}); });
   }
 
+  // The same, of which it is known whether the lanes are a run.
+  template <class Use>
+  void spread_known(bool, Use use) const {
+    each(active,
+         [&](std::uint64_t begin) { use(static_cast<std::uint32_t>(begin), width, Turns{}); });
+  }
+
   struct Turns {
     static std::uint32_t first() { return 0; }
     static std::uint32_t step() { return 1; }
@@ -198,6 +257,10 @@ class Warp {
 
   [[nodiscard]] std::uint32_t sectors(std::uint32_t mask) const {
     return static_cast<std::uint32_t>(footprint(mask).sectors);
+  }
+  // That any of these lanes asks for.
+  [[nodiscard]] std::uint32_t bytes(std::uint32_t mask) const {
+    return static_cast<std::uint32_t>(footprint(mask).bytes);
   }
   // Of how many accesses the bytes are that they ask for, each once; 0: of no whole number.
   [[nodiscard]] std::uint32_t parts(std::uint32_t mask) const {
@@ -283,11 +346,14 @@ class Warp {
     const auto between = [this](int a, int b) {
       return static_cast<std::int64_t>(address[b] - address[a]);
     };
-    // Of lanes that are 3 apart it is not looked for.
+    // Of another stride than 0 and 1 it is only looked for where the first two lanes are 1, 2, 4,
+    // ... apart, and less than 2 GiB.
     const int apart = second - first;
     const std::int64_t step =
         between(first, second) >> std::countr_zero(static_cast<unsigned>(apart));
-    bool even = (apart & (apart - 1)) == 0, same = true;
+    bool even = (apart & (apart - 1)) == 0 &&
+                between(first, second) == static_cast<std::int32_t>(between(first, second));
+    bool same = true;
     unsigned pieces = 1;
     int before = first;
     for (std::uint32_t rest = active & (active - 1); rest != 0; rest &= rest - 1) {

@@ -44,7 +44,7 @@ template <class Patch>
 typename Patch::Settings settings() {
   typename Patch::Settings chosen{};
   if constexpr (requires { chosen.copies; }) chosen.copies = Patch::kCopies;
-  if constexpr (requires { chosen.sites; }) chosen.sites = 256;
+  if constexpr (requires { chosen.sites; }) chosen.sites = 1024;
   if constexpr (requires { chosen.outcomes; }) chosen.outcomes = 1024;
   if constexpr (requires { chosen.marks.together; }) chosen.marks.together = std::uint64_t{4} << 20;
   if constexpr (requires { chosen.most_blocks; }) chosen.most_blocks = std::uint64_t{4} << 10;
