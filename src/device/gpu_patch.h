@@ -63,6 +63,7 @@ template <class Patch>
 __device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_space,
                                      std::uint64_t from, Space to_space, std::uint64_t to,
                                      Access access, std::uint32_t blocks) {
+#if __CUDA_ARCH__ >= 900  // others have none
   if (!is_given(given) || blocks == 0) return;
   std::uint32_t before, own;
   asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
@@ -71,6 +72,7 @@ __device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_s
   const std::uint32_t bytes = blocks * kBulkBytes;
   on_access<Patch, true>(given, pc, from_space, Access::kRead, from, bytes, own);
   on_access<Patch, true>(given, pc, to_space, access, to, bytes, own);
+#endif
 }
 
 // What is as an access of shared memory calls the function for that, so that its stack is taken
