@@ -195,10 +195,11 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   const std::uint32_t places_of_code = std::min(settings.sites, Outcome::kMostSites / 2);
   const std::uint64_t rows = std::uint64_t{places_of_code} + 1;
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
-  const std::uint64_t outcomes = settings.outcomes;
+  const std::uint32_t outcomes =
+      state.copies > 1 ? std::min(settings.outcomes, kApart) : settings.outcomes;
   state.times =
       layout.counters<std::uint64_t>((state.times_copies - 1) * std::uint64_t{kApart} + outcomes);
-  state.outcomes = {layout.counters<std::uint64_t>(outcomes), settings.outcomes};
+  state.outcomes = {layout.counters<std::uint64_t>(outcomes), outcomes};
   state.rows = kFirstObjectRow + launch.object_count + kExtraRows;
   state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} * state.rows);
   state.sites = layout.counters<SiteCounts>(state.copies * rows);

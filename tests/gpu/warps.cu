@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "device/access.h"
 #include "device/gpu_patch.h"
 #include "device/gpu_warp.h"
 #include "device/hotpages.h"
@@ -252,6 +253,11 @@ int main(int argc, char** argv) {
   }
   std::printf("%u of %u cases differ between host and GPU\n", differ, count);
   const bool same = same_results<HotpagesPatch>("hotpages", cases, cases_there, random) &&
-                    same_results<ReusePatch>("reuse", cases, cases_there, random);
-  return differ == 0 && same ? 0 : 1;
+                    same_results<ReusePatch>("reuse", cases, cases_there, random) &&
+                    same_results<AccessPatch>("access", cases, cases_there, random);
+  // The same ones again, of which what they come to is known.
+  for (unsigned i = 0; i < count; ++i) cases[i] = cases[i % (count / 100 + 1)];
+  cudaMemcpy(cases_there, cases.data(), count * sizeof(Case), cudaMemcpyHostToDevice);
+  const bool again = same_results<AccessPatch>("access, again", cases, cases_there, random);
+  return differ == 0 && same && again ? 0 : 1;
 }
