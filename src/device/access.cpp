@@ -196,7 +196,7 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   const std::uint64_t rows = std::uint64_t{places_of_code} + 1;
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
   const std::uint32_t outcomes =
-      state.copies > 1 ? std::min(settings.outcomes, kApart) : settings.outcomes;
+      std::min(settings.outcomes, state.copies > 1 ? kApart : Shapes::kMostOutcomes);
   state.times =
       layout.counters<std::uint64_t>((state.times_copies - 1) * std::uint64_t{kApart} + outcomes);
   state.outcomes = {layout.counters<std::uint64_t>(outcomes), outcomes};

@@ -63,13 +63,6 @@ class GpuSteps {
     use(own, __match_any_sync(active(), own));
   }
 
-  // A patch may change 14 registers. Each one more it writes to memory and reads back, whichever
-  // way it takes: 6 % of what calling it costs. So compilers must not read ahead.
-  template <class T>
-  __device__ static const T& after(std::uint32_t mask, const T& there) {
-    return *(mask != 0 ? &there : nullptr);
-  }
-
   // The lower half of the address of the last lane.
   __device__ std::uint32_t last_low() const {
     return low_of_lane(static_cast<std::uint32_t>(last_of(active())));
@@ -354,7 +347,9 @@ class GpuWarp : public GpuSteps<GpuWarp<wide>, std::uint32_t, std::uint64_t, wid
   class Kept;
 };
 
-// The same in memory.
+// The same in memory. A patch may change 14 registers. Each one more it writes to memory and reads
+// back, whichever way it takes: 6 % of what calling it costs. So what is seldom done keeps nothing
+// in registers.
 template <bool wide>
 class GpuWarp<wide>::Kept
     : public GpuSteps<Kept, Aside<std::uint32_t>, Aside<std::uint64_t>, wide> {

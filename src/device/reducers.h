@@ -196,8 +196,6 @@ struct Shapes {
     }
   };
   Slot* slots;  // kSlots
-  // Of `what`: that it is for the second time.
-  static constexpr std::uint32_t kSecond = 1u << 30;
 
   static constexpr std::uint32_t kCount = 4096;  // a power of two
   static constexpr std::uint32_t kWays = 2, kSlots = kCount + kWays;

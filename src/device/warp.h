@@ -16,7 +16,7 @@
 //   each(mask, change)    of lanes of the mask, may change the state through portable.h
 //   add(to, more)         once, not once a lane; to is a struct of 64-bit numbers, and more one
 //                         like it or some of its numbers; what is added is less than 2^32
-//   raise(to, more)       the same; the larger of two stays
+//   raise(to, value)      the same of one number; the larger of two stays
 //   sectors, footprint, shape, passes, crowd     facts about all lanes
 // So everything that changes the state goes through each, add or raise; what all lanes may do at
 // once with the same outcome, as finding a key in a table, needs none of them.
@@ -138,13 +138,6 @@ class Warp {
       use(wanted, mask);
       left &= ~mask;
     }
-  }
-
-  // What lies there, of which nothing is to be read before these lanes are known: on a GPU there
-  // are few registers to keep it in.
-  template <class T>
-  static const T& after(std::uint32_t, const T& there) {
-    return there;
   }
 
   // The lower half of the address of the last lane.
