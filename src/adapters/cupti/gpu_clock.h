@@ -19,7 +19,8 @@ struct ClockReading {
 class GpuClock {
  public:
   // What took an eighth longer than the best until now is left out for a second: whoever was
-  // interrupted while it read, or had to wait for another who reads from the GPU, knows little.
+  // interrupted while it read, or had to wait for another who reads from the GPU, knows little. But
+  // not before it is known how the clocks part: without that a second is worse.
   void learn(const ClockReading& reading) {
     const Pair pair{reading.gpu_ns, reading.host_ns - reading.gpu_ns, reading.took_ns};
     if (count_ > 0) {
@@ -29,7 +30,7 @@ class GpuClock {
       const std::int64_t most_ns = kOtherClockNs + (since_ns >> kMostPartedShift);
       if (since_ns <= 0 || moved_ns > most_ns || -moved_ns > most_ns) {
         count_ = 0;  // it was set: nothing of before holds
-      } else if (since_ns < kLongestNs && is_long(pair)) {
+      } else if (since_ns < kLongestNs && span(0, count_ - 1) >= kBaseNs && is_long(pair)) {
         return;
       } else if (since_ns < kLongestNs && pair.took_ns < shortest_ns_) {
         shortest_ns_ = pair.took_ns;
