@@ -112,6 +112,16 @@ const OptionRow kCudaFillsRow = {"--cuda-fills",
                                  "us for each (calls)",
                                  &Settings::cuda_fills,
                                  kFillForms};
+constexpr std::array<std::string_view, 2> kClocks = {"device", "cupti"};
+const OptionRow kCudaClockRow = {
+    "--cuda-clock",
+    "PASTA_CUDA_CLOCK",
+    "CLOCK",
+    "Which readings make a CUDA device's times the host's: our own, of "
+    "both clocks by the kernel's driver (device), or CUPTI's, which "
+    "may be microseconds off (cupti)",
+    &Settings::cuda_clock,
+    kClocks};
 const OptionRow kCudaDriverRow = {"--cuda-driver-calls", "PASTA_CUDA_DRIVER_CALLS", nullptr,
                                   "Record all calls of CUDA's driver, also those that its runtime "
                                   "makes: costs more than it tells",
@@ -293,7 +303,8 @@ Result<WatchPlan> plan_of_watch(const Settings& settings) {
   PASTA_TRY(capture_of(settings.capture, plan.folder));
   plan.folder.cuda = (settings.cuda_driver_calls ? trace::spool::kCudaDriverCalls : 0) |
                      (settings.cuda_graphs == "whole" ? trace::spool::kCudaWholeGraphs : 0) |
-                     (settings.cuda_fills == "calls" ? trace::spool::kCudaFillCalls : 0);
+                     (settings.cuda_fills == "calls" ? trace::spool::kCudaFillCalls : 0) |
+                     (settings.cuda_clock == "cupti" ? trace::spool::kCudaVendorClock : 0);
   plan.folder.include = settings.include;
   plan.folder.exclude = settings.exclude;
   plan.folder.hides = settings.no_values;
@@ -369,12 +380,12 @@ const Verb kRun = {
     .operand_help = "The program, and after it its own arguments",
     .operand_optional = false,
     .operand_repeats = true,
-    .options = {&kTraceRow,      &kForceRow,     &kAdapterRow,    &kToolRow,     &kOptRow,
-                &kPluginRow,     &kReportRow,    &kFormatRow,     &kTopRow,      &kTimeUnitRow,
-                &kWidthRow,      &kSpoolRow,     &kDelayRow,      &kDurationRow, &kCaptureRow,
-                &kIncludeRow,    &kExcludeRow,   &kKeepRow,       &kCountersRow, &kPcSamplingRow,
-                &kCudaGraphsRow, &kCudaFillsRow, &kCudaDriverRow, &kPassesRow,   &kLaunchesRow,
-                &kPythonRow,     &kNoValuesRow,  &kLiveRow},
+    .options = {&kTraceRow,      &kForceRow,     &kAdapterRow,   &kToolRow,       &kOptRow,
+                &kPluginRow,     &kReportRow,    &kFormatRow,    &kTopRow,        &kTimeUnitRow,
+                &kWidthRow,      &kSpoolRow,     &kDelayRow,     &kDurationRow,   &kCaptureRow,
+                &kIncludeRow,    &kExcludeRow,   &kKeepRow,      &kCountersRow,   &kPcSamplingRow,
+                &kCudaGraphsRow, &kCudaFillsRow, &kCudaClockRow, &kCudaDriverRow, &kPassesRow,
+                &kLaunchesRow,   &kPythonRow,    &kNoValuesRow,  &kLiveRow},
     .run = run,
     .runs_program = true};
 

@@ -51,6 +51,7 @@ struct Settings {
   std::string capture, include, exclude, keep, counters, pc_sampling;
   std::string cuda_graphs = "nodes";
   std::string cuda_fills = "work";
+  std::string cuda_clock = "device";
   bool cuda_driver_calls = false;
   std::string python = "lines";
   bool no_values = false;

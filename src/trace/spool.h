@@ -54,6 +54,7 @@ enum class CaptureBy : std::uint32_t {
 inline constexpr std::uint32_t kCudaDriverCalls = 1;  // all calls of the driver
 inline constexpr std::uint32_t kCudaWholeGraphs = 2;  // graphs as one piece of work each
 inline constexpr std::uint32_t kCudaFillCalls = 4;    // of fills nothing but their calls
+inline constexpr std::uint32_t kCudaVendorClock = 8;  // times of devices are what CUPTI makes
 // How much of Python's call stack is told with operators and calls.
 enum class PythonMode : std::uint32_t { kOff, kLines, kStacks };
 

@@ -153,8 +153,9 @@ class Cupti(unittest.TestCase):
         self.assertLess(statistics.median(map(abs, delays)), 1_000)
         self.assertFalse([line for line in lines if line.startswith("problem")])
 
-    def test_device_times_of_cupti_where_the_driver_or_cupti_gives_no_other(self):
-        for environment in ({"FAKE_DRIVER_REFUSES": "objects"}, {"FAKE_DRIVER_REFUSES": "times"}, {"FAKE_CUDA": "12"}):
+    def test_device_times_of_cupti_where_the_driver_or_cupti_gives_no_other_and_on_demand(self):
+        for environment in ({"FAKE_DRIVER_REFUSES": "objects"}, {"FAKE_DRIVER_REFUSES": "times"}, {"FAKE_CUDA": "12"},
+                            {"PASTA_CUDA_CLOCK": "cupti"}):
             with self.subTest(environment):
                 lines = self.run_watched("exit", 0, options=("-f",), LD_PRELOAD=DRIVER, FAKE_GPUS="2", **environment)
                 self.assertTrue([line for line in lines if "device_clock" in line and "made the host's by CUPTI" in line], lines[:20])

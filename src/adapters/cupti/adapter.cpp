@@ -934,8 +934,8 @@ void copy_node(const GraphData& data) {
 // on, and its record does not say.
 bool is_device_clock_wanted() {
   return g.subscriber != nullptr && g.api.enable_raw_times != nullptr &&
-         g.api.device_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs) &&
-         g.device_clocks.open();
+         g.api.device_id != nullptr && !asked_for(trace::spool::kCudaVendorClock) &&
+         !asked_for(trace::spool::kCudaWholeGraphs) && g.device_clocks.open();
 }
 
 void add_device(void* context) {
