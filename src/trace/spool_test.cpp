@@ -218,6 +218,27 @@ TEST(Spool, ARowOfRangesEndsWithoutWhatIsOpenInThem) {
   EXPECT_TRUE(contents.open.empty());
 }
 
+TEST(Spool, WhatIsTooDeepEndsWithWhatItIsIn) {
+  Folder folder;
+  EXPECT_TRUE(folder.write([] {
+    for (std::uint32_t i = 1; i < kMaxOpen; ++i) open("range");
+    const std::uint64_t last = open("last");
+    open("too deep");
+    {
+      SpoolPush push;
+      push.close_from(last);
+    }
+    close(open("after"));
+    for (std::uint32_t i = 1; i < kMaxOpen; ++i) close(0);
+  }));
+  const Contents contents = contents_of(folder.path());
+  EXPECT_EQ(contents.names,
+            (std::map<std::string, int>{
+                {"range", static_cast<int>(kMaxOpen) - 1}, {"last", 1}, {"after", 1}}));
+  EXPECT_EQ(contents.lost, 1U);
+  EXPECT_EQ(contents.unmatched, 0U);
+}
+
 TEST(Spool, ARangeOfPathsAloneIsNoEvent) {
   Folder folder;
   EXPECT_TRUE(folder.write([] {

@@ -1904,6 +1904,7 @@ void SpoolPush::close_from(std::uint64_t token) noexcept {
   std::uint32_t at = thread.open_count;
   while (at > 0 && thread.open[at - 1].token != token) --at;
   if (at == 0) return close(token);
+  thread.skipped_count = 0;  // what was too deep is in all that are open
   while (thread.open_count >= at) close_at(thread, thread.open_count - 1);
 }
 

@@ -55,6 +55,23 @@ system.pthread_join(native, None)
 """
 
 
+# As many ranges as are kept, and then a call.
+PYTHON_DEEP = """\
+import ctypes, os
+collector = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+collector.InitializeInjection()
+collector.pasta_collector_v1.restype = ctypes.POINTER(ctypes.c_void_p)
+_, begin, end = collector.pasta_collector_v1()[:3]
+begin = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t)(begin)
+end = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(end)
+ranges = [begin(b"range", 5) for _ in range(128)]
+ctypes.CDLL("libcupti.so.13").launch_here(b"deep")
+for opened in reversed(ranges):
+    end(opened)
+end(begin(b"after", 5))
+"""
+
+
 class Cupti(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -94,8 +111,8 @@ class Cupti(unittest.TestCase):
             self.assertEqual(int(end) - int(start), 2000)
         self.assertFalse([line for line in lines if line.startswith("problem")])
 
-    def run_python(self, *options):
-        (self.folder / "program.py").write_text(PYTHON)
+    def run_python(self, *options, program=PYTHON):
+        (self.folder / "program.py").write_text(program)
         environment = {**os.environ, "LD_LIBRARY_PATH": CUPTI}
         subprocess.run([PASTAPROF, "run", "-f", "-o", "t.pasta", *options, "--", sys.executable, "program.py"], cwd=self.folder,
                        env=environment, capture_output=True, text=True, timeout=300, check=True)
@@ -167,6 +184,11 @@ class Cupti(unittest.TestCase):
         self.assertTrue([line for line in lines if line.startswith("problem collector_warning")
                          and "the clock of a GPU could not be read" in line], lines)
         self.assertLess(max(map(abs, self.delays(lines))), 200_000)
+
+    def test_a_place_that_is_too_deep_ends_with_its_call(self):
+        found, dump = self.run_python("--python", "lines", program=PYTHON_DEEP)
+        self.assertEqual([path for _, path in found], [[]])
+        self.assertEqual(len(re.findall(r'^scope .*"after"', dump, re.M)), 1)
 
     def test_work_of_a_device_whose_clock_cannot_be_read_is_counted(self):
         lines = self.run_watched("exit", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="2", FAKE_DRIVER_REFUSES="second")

@@ -85,8 +85,16 @@ void begin_call_places() noexcept {
   if (g_begun.exchange(true)) return;
   begin_places();
   static constexpr Function kFunctions[] = {{"end_places", end_places}};
-  run(kAtEnd, kOwnProgram, kFunctions, 1, nullptr, 0);
   tell_version(*python);
+  if (!run(kAtEnd, kOwnProgram, kFunctions, 1, nullptr, 0)) {
+    // To read frames while the interpreter ends would be the program's failure.
+    SpoolPush push = SpoolPush::even_stopped();
+    if (push) {
+      push.note(Reason::kNotRecorded, 1,
+                "where Python calls CUDA and OpenCL: it does not say when it ends");
+    }
+    return;
+  }
   g_placed.store(PlacedCalls::kAll, std::memory_order_release);
 }
 
@@ -125,8 +133,11 @@ std::uint64_t open_call_place() noexcept {
 void close_call_place(std::uint64_t place) noexcept {
   if (place == 0) return;
   SpoolPush push = SpoolPush::even_stopped();
-  // What is given back by a vendor may be no place, where its call began before it was asked for.
-  if (push && push.depth(kCallStack) > 0) push.close_from(place);
+  if (!push) return;
+  // Not by its number: what is given back by a vendor may be no place, where its call began before
+  // it was asked for, and of several some may have been too deep. No other's are open within a
+  // call.
+  while (push.depth(kCallStack) > 0) push.close_innermost(kCallStack);
 }
 
 }  // namespace pasta::adapters::common::python
