@@ -185,6 +185,13 @@ class Cupti(unittest.TestCase):
                          and "the clock of a GPU could not be read" in line], lines)
         self.assertLess(max(map(abs, self.delays(lines))), 200_000)
 
+    def test_what_is_no_longer_the_driver_is_not_asked(self):
+        lines = self.run_watched("exit", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="2", FAKE_DRIVER_REFUSES="file")
+        self.assertNotIn("fake: asked", self.said)
+        self.assertTrue([line for line in lines if line.startswith("problem collector_warning")
+                         and "the clock of a GPU could not be read" in line], lines)
+        self.assertEqual(len(self.names(lines, "kernel")), 3)
+
     def test_a_place_that_is_too_deep_ends_with_its_call(self):
         found, dump = self.run_python("--python", "lines", program=PYTHON_DEEP)
         self.assertEqual([path for _, path in found], [[]])

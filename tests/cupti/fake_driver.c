@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -79,7 +80,15 @@ static uint32_t make(uint32_t* fields, const void* parameters) {
   return 0;
 }
 
-static int times_asked;
+static int times_asked, other_file;
+
+/* As when the program closes all files and opens its own: that number is another's. */
+static void be_another_file(void) {
+  const int other = open("/dev/zero", O_RDWR | O_CLOEXEC);
+  dup2(other, driver);
+  close(other);
+  other_file = 1;
+}
 
 static uint32_t answer(const uint32_t* fields, uint32_t size, void* parameters) {
   const int count = gpus();
@@ -102,6 +111,7 @@ static uint32_t answer(const uint32_t* fields, uint32_t size, void* parameters) 
     const int64_t gpu = fake_gpu_ns((uint32_t)count - 1 - gpu_of[fields[1] & 255], host);
     memcpy(&words[2], &host, sizeof host);
     memcpy(&words[4], &gpu, sizeof gpu);
+    if (times_asked == 8 && refuses("file")) be_another_file();
   } else {
     return 0x56;
   }
@@ -114,6 +124,7 @@ EXPORT int ioctl(int file, unsigned long request, ...) {
   void* argument = va_arg(rest, void*);
   va_end(rest);
   if (file != driver || driver < 0) return (int)syscall(SYS_ioctl, file, request, argument);
+  if (other_file) fprintf(stderr, "fake: asked what is not the driver\n");
   uint32_t* fields = argument;
   uint64_t address = 0;
   memcpy(&address, &fields[4], sizeof address);

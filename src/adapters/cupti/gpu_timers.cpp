@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -105,9 +107,21 @@ bool GpuTimers::ask(std::uint32_t object, std::uint32_t what, void* parameters,
 }
 
 bool GpuTimers::open() noexcept {
+  if (driver_ >= 0) return false;
   driver_ = ::open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
-  if (driver_ >= 0) client_ = make(0, 0, kRootClient, nullptr, 0);
-  return client_ != 0;
+  if (driver_ < 0) return false;
+  struct stat file {};
+  if (fstat(driver_, &file) == 0) device_ = file.st_rdev;
+  client_ = make(0, 0, kRootClient, nullptr, 0);
+  if (client_ != 0) return true;
+  close(driver_);
+  driver_ = -1;
+  return false;
+}
+
+bool GpuTimers::is_driver() const noexcept {
+  struct stat file {};
+  return fstat(driver_, &file) == 0 && S_ISCHR(file.st_mode) && file.st_rdev == device_;
 }
 
 int GpuTimers::add(const PciPlace& place) noexcept {
@@ -116,7 +130,7 @@ int GpuTimers::add(const PciPlace& place) noexcept {
   }
   std::uint32_t begun[kMost];
   std::memset(begun, 0xff, sizeof begun);
-  if (count_ == kMost || !ask(client_, kAttached, begun, sizeof begun)) return -1;
+  if (count_ == kMost || !is_driver() || !ask(client_, kAttached, begun, sizeof begun)) return -1;
   for (const std::uint32_t gpu : begun) {
     PlaceParameters at{gpu, 0, 0, 0};
     InfoParameters info{};
@@ -141,6 +155,7 @@ int GpuTimers::add(const PciPlace& place) noexcept {
 }
 
 bool GpuTimers::read(std::uint32_t timer, ClockReading& reading) const noexcept {
+  if (!is_driver()) return false;
   for (int i = 0; i < kReadings; ++i) {
     TimesParameters times{};
     times.clock = kByPlatform;

@@ -4,6 +4,8 @@
 // ctrl0000gpu.h, ctrl2080tmr.h); what another driver refuses is not there. No heap, no libstdc++.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 #include "adapters/cupti/gpu_clock.h"
@@ -25,7 +27,7 @@ class GpuTimers {
  public:
   static constexpr std::uint32_t kMost = 32;
 
-  // Once. False when the driver is not there, or not this one.
+  // Once: in a child after fork() it is false. False when the driver is not there, or not this one.
   bool open() noexcept;
   // The number of the GPU that is there, on which CUDA has begun in this process: others the driver
   // does not let it read. The same for the same place. -1: it cannot be read.
@@ -45,7 +47,11 @@ class GpuTimers {
   bool ask(std::uint32_t object, std::uint32_t what, void* parameters,
            std::uint32_t size) const noexcept;
 
+  // A program that closes all files, as daemons do, may have another under this number since.
+  bool is_driver() const noexcept;
+
   int driver_ = -1;
+  dev_t device_ = 0;
   std::uint32_t client_ = 0;  // of the driver's: what is made belongs to it
   Timer timers_[kMost] = {};
   std::uint32_t count_ = 0;
