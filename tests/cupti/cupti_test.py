@@ -71,6 +71,17 @@ for opened in reversed(ranges):
 end(begin(b"after", 5))
 """
 
+# A library goes, and another lies where it was.
+PYTHON_LATE = """\
+import _ctypes, ctypes, os, time
+gone = ctypes.CDLL(os.environ["PASTA_FAKE_DRIVER"])
+ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+time.sleep(0.2)
+_ctypes.dlclose(gone._handle)
+ctypes.CDLL(os.environ["NESTED"])
+time.sleep(0.2)
+"""
+
 
 class Cupti(unittest.TestCase):
     def setUp(self):
@@ -348,6 +359,11 @@ class Cupti(unittest.TestCase):
         self.assertEqual(len(said(lines)), 1)
         self.assertIn("not_recorded", said(lines)[0])
         self.assertEqual(len(self.names(lines, "kernel")), 3)
+
+    def test_code_that_launches_kernels_may_come_late_and_where_another_has_gone(self):
+        for nested, count in (("PASTA_FAKE_NESTED", 1), ("PASTA_FAKE_CUDART", 0)):
+            _, dump = self.run_python(program=PYTHON_LATE.replace("NESTED", nested))
+            self.assertEqual(dump.count("kernels that kernels launch"), count)
 
     def test_external_numbers_are_moments_of_the_thread(self):
         lines = self.run_watched("external", 0)

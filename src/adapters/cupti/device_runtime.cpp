@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -60,21 +61,25 @@ bool file_has_it(int file) {
 
 struct Search {
   std::size_t seen;
-  unsigned long long unloaded;
+  unsigned long long unloaded = 0;
   std::size_t index = 0;
-  bool found = false;
+  bool is_new = false;
+  char path[PATH_MAX] = "";
 };
 
-int look_at(dl_phdr_info* object, std::size_t, void* data) {
+// The loader's lock is held meanwhile, for which the program's threads would wait: files are read
+// later.
+int find_new(dl_phdr_info* object, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
-  // New ones come last, as long as none goes.
-  if (search.index == 0 && object->dlpi_subs != search.unloaded) search.seen = 0;
   search.unloaded = object->dlpi_subs;
   if (search.index++ < search.seen) return 0;
-  const bool is_program = search.index == 1;
-  search.found =
-      search.found || has_device_runtime(is_program ? "/proc/self/exe" : object->dlpi_name);
-  return 0;
+  const char* path = search.index == 1 ? "/proc/self/exe" : object->dlpi_name;
+  const std::size_t size = std::strlen(path) + 1;
+  search.is_new = true;
+  // What has no folder is no file: the kernel's own.
+  const bool is_file = size <= sizeof search.path && std::strchr(path, '/') != nullptr;
+  if (is_file) std::memcpy(search.path, path, size);
+  return 1;
 }
 
 }  // namespace
@@ -88,11 +93,21 @@ bool has_device_runtime(const char* path) noexcept {
 }
 
 bool LoadedObjects::find_device_runtime() noexcept {
-  Search search{seen_, unloaded_};
-  dl_iterate_phdr(look_at, &search);
-  seen_ = search.index;
-  unloaded_ = search.unloaded;
-  return search.found;
+  bool found = false;
+  for (bool is_first = true;; is_first = false) {
+    Search search{.seen = seen_};
+    dl_iterate_phdr(find_new, &search);
+    // New ones come last, as long as none goes: then all are looked at again. What goes meanwhile
+    // is seen the next time, or a program that does so all the time would keep us here.
+    if (is_first && search.unloaded != unloaded_) {
+      unloaded_ = search.unloaded;
+      seen_ = 0;
+      continue;
+    }
+    if (!search.is_new) return found;
+    ++seen_;
+    found = found || has_device_runtime(search.path);
+  }
 }
 
 }  // namespace pasta::adapters::cupti
