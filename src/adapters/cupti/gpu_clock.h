@@ -42,9 +42,7 @@ class GpuClock {
     pairs_[count_++] = pair;
   }
 
-  [[nodiscard]] bool knows() const { return count_ > 0; }
-
-  // The host's time when the GPU's was `gpu_ns`. Not before knows().
+  // The host's time when the GPU's was `gpu_ns`. Not before the first reading.
   [[nodiscard]] std::int64_t host_ns(std::int64_t gpu_ns) const {
     std::uint32_t next = count_;  // the first that is later
     for (std::uint32_t from = 0; from < next;) {

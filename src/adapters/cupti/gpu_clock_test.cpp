@@ -29,15 +29,9 @@ std::int64_t error(const GpuClock& clock, std::int64_t gpu_ns) {
   return std::llabs(clock.host_ns(gpu_ns) - truth(gpu_ns));
 }
 
-TEST(GpuClock, NothingIsKnownBeforeTheFirstReading) {
-  GpuClock clock;
-  EXPECT_FALSE(clock.knows());
-}
-
 TEST(GpuClock, OneReadingIsAnOffset) {
   GpuClock clock;
   clock.learn(reading(kGpuAhead));
-  EXPECT_TRUE(clock.knows());
   EXPECT_EQ(clock.host_ns(kGpuAhead), truth(kGpuAhead));
   EXPECT_EQ(clock.host_ns(kGpuAhead + kSecond) - clock.host_ns(kGpuAhead - kSecond), 2 * kSecond);
 }
