@@ -761,14 +761,17 @@ void begin() noexcept {
 
 void look(bool wanted, bool due) noexcept {
   follow_collection();
-  look_for_kernels_that_launch();
-  if (wanted) return flush_and_take(true);
-  if (!due) return take_complete();
-  if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
+  if (wanted) {
+    flush_and_take(true);
+  } else if (!due) {
+    take_complete();
+  } else if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
     flush_and_take(false);
   } else {
     tell_hold();
   }
+  // Last: whoever waits for a flush may have the loader's lock.
+  look_for_kernels_that_launch();
 }
 
 constexpr common::VendorThread::Work kWork = {"pasta-cupti", kFlushNs, begin, look};
@@ -984,13 +987,11 @@ void on_wait(bool of_driver, const WaitCall& call, const CallData& data) {
 
 // Around a launch or a wait, where Python makes it.
 void place(const CallData& call) {
-  if (call.kept == nullptr || g.placed.load(std::memory_order_relaxed) == PlacedCalls::kNone)
-    return;
-  if (call.site == 0) {
-    *call.kept = python::open_call_place();
-  } else {
-    python::close_call_place(*call.kept);
-  }
+  if (call.kept == nullptr) return;
+  // It ends also where meanwhile none is wanted any more.
+  if (call.site != 0) return python::close_call_place(*call.kept);
+  const bool wanted = g.placed.load(std::memory_order_relaxed) != PlacedCalls::kNone;
+  *call.kept = wanted ? python::open_call_place() : 0;
 }
 
 void on_call(bool of_driver, std::uint32_t callback, const CallData& call) {
@@ -1143,9 +1144,9 @@ void start() noexcept {
   if (asked_for(trace::spool::kCudaFillCalls)) {
     note(Reason::kNotRecorded, "fills on GPUs: --cuda-fills calls has nothing but their calls");
   }
-  if (is_device_clock_wanted()) {
-    g.raw_times.store(g.api.enable_raw_times(1) == 0, std::memory_order_release);
-  }
+  g.clock_told.store(false);
+  g.raw_times.store(is_device_clock_wanted() && g.api.enable_raw_times(1) == 0,
+                    std::memory_order_release);
   g.used.store(true, std::memory_order_release);
   g.runtime_by_kind = !trace::is_collecting();
   g.active.store(true, std::memory_order_release);
