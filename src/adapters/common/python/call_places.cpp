@@ -78,7 +78,8 @@ void begin_call_places() noexcept {
   if (g_begun.load(std::memory_order_relaxed)) return;
   if (trace::call_places_mode() == PythonMode::kOff) return;
   const Api* python = api();
-  if (python == nullptr || !holds_lock(*python)) return;
+  // An error of the program's would be lost where ours runs: then the next time.
+  if (python == nullptr || !holds_lock(*python) || python->error() != nullptr) return;
   Object* frame = python->frame(python->this_thread());
   if (frame == nullptr) return;
   python->release(frame);
