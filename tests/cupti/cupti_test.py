@@ -187,7 +187,9 @@ class Cupti(unittest.TestCase):
             with self.subTest(environment):
                 lines = self.run_watched("exit", 0, options=("-f",), LD_PRELOAD=DRIVER, FAKE_GPUS="2", **environment)
                 self.assertTrue([line for line in lines if "device_clock" in line and "made the host's by CUPTI" in line], lines[:20])
-                for delay in self.delays(lines):
+                delays = self.delays(lines)
+                self.assertEqual(len(delays), 3)
+                for delay in delays:
                     self.assertAlmostEqual(delay, -1_000_000, delta=1_000)
 
     def test_a_clock_that_can_be_read_no_longer_is_said(self):
