@@ -64,7 +64,9 @@ class GpuClock {
     }
     const Pair& near = gpu_ns < pairs_[before].gpu_ns ? pairs_[before] : pairs_[next];
     const std::int64_t apart_ns = span(before, next);
-    if (apart_ns == 0) return gpu_ns + near.offset_ns;
+    // Nearer to each other than that, what differs is how well they were read.
+    const bool is_between = gpu_ns >= pairs_[before].gpu_ns && gpu_ns <= pairs_[next].gpu_ns;
+    if (apart_ns == 0 || (!is_between && apart_ns < kNearNs)) return gpu_ns + near.offset_ns;
     const std::int64_t parted_ns = pairs_[next].offset_ns - pairs_[before].offset_ns;
     // Small beside the times themselves, and so exact enough.
     const double more_ns = static_cast<double>(gpu_ns - near.gpu_ns) *
@@ -96,6 +98,7 @@ class GpuClock {
   static constexpr std::uint32_t kMost = 256;
   static constexpr std::int64_t kLongestNs = 1'000'000'000;
   static constexpr std::int64_t kBaseNs = 500'000'000;
+  static constexpr std::int64_t kNearNs = 20'000'000;
   // Clocks that part by more than this and a thousandth of the time between are not the same
   // clocks.
   static constexpr std::int64_t kOtherClockNs = 1'000'000;

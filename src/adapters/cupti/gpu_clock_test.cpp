@@ -60,6 +60,17 @@ TEST(GpuClock, TimesKeepTheirOrder) {
   }
 }
 
+// As when work ends just after the first context was made: how the clocks part is not known by
+// that.
+TEST(GpuClock, ReadingsNearToEachOtherTellNoSpeed) {
+  GpuClock clock;
+  clock.learn(reading(kGpuAhead));
+  clock.learn(reading(kGpuAhead + kMs, 13'000, 300));
+  EXPECT_LE(error(clock, kGpuAhead - 20 * kMs), 100);
+  EXPECT_LE(error(clock, kGpuAhead + kMs / 2), 151);
+  EXPECT_LE(error(clock, kGpuAhead + 20 * kMs), 400);
+}
+
 // An hour: errors stay those of the readings near by, and an old time is still told well.
 TEST(GpuClock, ALongRun) {
   GpuClock clock;
