@@ -25,7 +25,7 @@ namespace device = pasta::device;
 
 Api::Callback callback = nullptr;
 bool enabled[16] = {};
-bool patched = false, counts = false, has_patches = false, has_modules = false;
+bool patched = false, counts = false, has_patches = false, has_modules = false, lacks = false;
 std::atomic<bool> faulty{false};
 constexpr int kFault = 999;
 
@@ -135,9 +135,11 @@ EXPORT int sanitizerPatchInstructions(Instruction instruction, Handle, const cha
   if (instruction != Instruction::kGlobal) return 0;
   const std::string name = function;
   counts = name == "pasta_access_global";
-  return counts || name == "pasta_empty_global" ? 0 : 1;
+  lacks = !counts && name != "pasta_empty_global";
+  return lacks ? 1 : 0;
 }
 EXPORT int sanitizerPatchModule(Handle) {
+  if (lacks) std::abort();  // nobody is to ask for what was refused
   patched = true;
   return 0;
 }

@@ -223,6 +223,13 @@ int main(int argc, char** argv) {
       launch(copy);
     }
     if (take("none") != 0) return 6;
+  } else if (scene == "refuse") {
+    int (*take)(const char* name) = nullptr;
+    find(injected, "pasta_sanitizer_patch", take);
+    if (take("reuse") != 0) return 6;
+    launch(copy);
+    if (take("access") != 1) return 6;
+    launch(copy);
   } else if (scene == "late") {
     launch(copy);
     at_end = [&] { launch(copy); };

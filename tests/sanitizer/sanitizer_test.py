@@ -214,6 +214,11 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.launches(self.run_watched("switch")), {COPY: 2})
         self.assertEqual(self.problems, {})
 
+    def test_a_patch_of_which_there_is_no_code(self):
+        # Refused, and the next one works.
+        self.assertEqual(self.launches(self.run_watched("refuse", options=("--force",))), {COPY: 1})
+        self.assertEqual(self.problem("pasta_reuse_global: refused"), [1], self.problems)
+
     def test_one_patch_at_a_time(self):
         report = self.run_watched("kernels", program=f"env PASTA_PATCHES=access,none {PROGRAM}")
         self.assertEqual(self.launches(report), {COPY: 2, STRIDE: 1})

@@ -312,17 +312,20 @@ void load_context(Handle context) {
   }
 }
 
-// While `patching` is held.
+// While `patching` is held. A function that is not there ends it: to patch a module with what is
+// left would be a part of the patch, whose counts say nothing, and the vendor's library may end the
+// program over it.
 bool put_patch(Handle module, Handle context, const PatchKind& patch) {
   State& s = state();
-  bool put = has_code(context, patch) || good(add_code(context, patch), "the patches");
+  if (!has_code(context, patch) && !good(add_code(context, patch), "the patches")) return false;
   for (const Point& point : points(patch, s.global_only && patch.result != nullptr)) {
     const std::string function = fmt::format("pasta_{}_{}", patch.code, point.function);
-    put = good(s.api.patch_instructions(point.instruction, module, function.c_str()),
-               function.c_str()) &&
-          put;
+    if (!good(s.api.patch_instructions(point.instruction, module, function.c_str()),
+              function.c_str())) {
+      return false;
+    }
   }
-  return good(s.api.patch_module(module), "patching a module") && put;
+  return good(s.api.patch_module(module), "patching a module");
 }
 
 void load_module(const ModuleData& data) {
@@ -1007,7 +1010,8 @@ void tell_of_launches(bool on) {
 }
 
 // From now on the code of all modules has this patch in it; none: it is the program's alone.
-void switch_patch(const PatchKind* patch) {
+// Whether any took it, where there are some.
+bool switch_patch(const PatchKind* patch) {
   State& s = state();
   const std::lock_guard one_switches(s.switching);
   std::vector<Handle> contexts, patched;
@@ -1015,7 +1019,7 @@ void switch_patch(const PatchKind* patch) {
   bool none_before = false;
   {
     const std::lock_guard lock(s.mutex);
-    if (s.patch == patch) return;
+    if (s.patch == patch) return true;
     none_before = s.patch == nullptr;
     s.patch = nullptr;  // until it is done, others' launches are not analysed
     for (const auto& [handle, context] : s.contexts) contexts.push_back(handle);
@@ -1039,8 +1043,10 @@ void switch_patch(const PatchKind* patch) {
   }
   const auto begin = Clock::now();
   for (const Handle module : patched) good(s.api.unpatch_module(module), "taking a patch out");
+  bool taken = patch == nullptr || all.empty();
   for (const auto& [module, context] : all) {
     const bool put = patch != nullptr && put_patch(module, context, *patch);
+    taken = taken || put;
     const std::lock_guard lock(s.mutex);
     const auto known = s.modules.find(module);
     if (known != s.modules.end()) known->second.patched = put;
@@ -1052,6 +1058,7 @@ void switch_patch(const PatchKind* patch) {
   }
   log("patch {} in {} modules, {} us", patch == nullptr ? "none" : patch->name, all.size(),
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count());
+  return taken;
 }
 
 void push_of_no_launch(const std::string& kernel, std::string_view format,
@@ -1564,15 +1571,17 @@ Status start() {
 
 extern "C" {
 
-// For measurements: another patch from now on, by its name; "": none. 0 when there is none of it.
+// For measurements: another patch from now on, by its name; "": none. 0 when there is none of it,
+// or no code of it: then there is no patch from now on.
 __attribute__((visibility("default"))) int pasta_sanitizer_patch(const char* name) {
   namespace own = pasta::adapters::sanitizer;
   const own::PatchKind* patch = own::find_patch(name);
-  if (patch == nullptr && *name != '\0') return 0;
+  if (!own::state().started || (patch == nullptr && *name != '\0')) return 0;
   own::t_ours = true;
-  own::switch_patch(patch);
+  const bool taken = own::switch_patch(patch);
+  if (!taken) own::switch_patch(nullptr);
   own::t_ours = false;
-  return 1;
+  return taken ? 1 : 0;
 }
 
 __attribute__((visibility("default"))) int InitializeInjection() {
