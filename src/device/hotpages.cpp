@@ -10,16 +10,11 @@
 namespace pasta::device {
 namespace {
 
-std::uint64_t blocks_of(const MemoryObject& object, std::uint32_t shift) {
-  if (object.bytes == 0) return 1;
-  return ((object.address + (object.bytes - 1)) >> shift) - (object.address >> shift) + 1;
-}
-
 std::uint64_t place(const Launch& launch, std::uint32_t shift, std::vector<std::uint64_t>& first) {
   std::uint64_t blocks = 0;
   for (std::uint32_t i = 0; i < launch.object_count; ++i) {
     first[i] = blocks;
-    blocks += blocks_of(launch.objects[i], shift);
+    blocks += granules_of(launch.objects[i], shift);
   }
   return blocks;
 }
@@ -61,7 +56,7 @@ PatchResult HotpagesPatch::result(const Launch& launch, const State& state, cons
   const auto next_counts = [&] { return total_row(next++, state.copies, state.rows, 0); };
   for (std::uint32_t i = 0; i < launch.object_count; ++i) {
     const MemoryObject& object = launch.objects[i];
-    const std::uint64_t count = blocks_of(object, state.shift);
+    const std::uint64_t count = granules_of(object, state.shift);
     const std::uint64_t begin = object.address >> state.shift;
     const std::size_t before = blocks.rows();
     BlockRow row;

@@ -266,7 +266,7 @@ TEST(Distinct, IsAboutRight) {
       for (std::uint64_t thing = 0; thing < count; ++thing) {
         const std::uint32_t bit = DistinctBits::bit_of(thing);
         set_bits(bits.words[bit / 32], 1u << bit % 32);
-      };
+      }
     }
     EXPECT_NEAR(static_cast<double>(DistinctBits::estimate(bits.count())),
                 static_cast<double>(count), 1 + 0.06 * static_cast<double>(count));

@@ -73,7 +73,7 @@ __device__ inline T fixed(const T& at) {
 template <class T>
 class Aside {
  public:
-  __device__ Aside() = default;
+  Aside() = default;
   __device__ Aside(T value) { *this = value; }
   __device__ void operator=(T value) {
     const std::uint64_t at = __cvta_generic_to_local(&value_);

@@ -8,11 +8,19 @@ namespace {
 
 std::uint32_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
   std::uint32_t shift = 0;
-  while (std::uint64_t{1} << shift < least_granule || bytes >> shift > most_bits) ++shift;
+  while (shift < Marks::kMostShift &&
+         (std::uint64_t{1} << shift < least_granule || bytes >> shift > most_bits)) {
+    ++shift;
+  }
   return shift;
 }
 
 }  // namespace
+
+std::uint64_t granules_of(const MemoryObject& object, std::uint32_t shift) {
+  if (object.bytes == 0) return 1;
+  return ((object.address + (object.bytes - 1)) >> shift) - (object.address >> shift) + 1;
+}
 
 std::vector<std::uint32_t> Marks::shifts(const Launch& launch, const Room& room) {
   std::vector<std::uint32_t> shifts(launch.object_count);

@@ -12,6 +12,9 @@
 
 namespace pasta::device {
 
+// Granules of `1 << shift` bytes, each from a multiple of that on, of which the object has a part.
+std::uint64_t granules_of(const MemoryObject& object, std::uint32_t shift);
+
 // --- Which bytes of objects were touched: one bit for each granule
 
 struct Marks {
@@ -28,6 +31,9 @@ struct Marks {
     std::uint64_t together, each;
     std::uint64_t least_granule = 1;
   };
+  // No granule is larger, whatever room there is: 32 of them, a word of marks, are what Shapes tell
+  // apart by its bytes, and those who keep a shift have few bits for it.
+  static constexpr std::uint32_t kMostShift = 25;
   // How large a granule of each object is: 1 << shift bytes.
   static std::vector<std::uint32_t> shifts(const Launch& launch, const Room& room);
   // The table of a layout, and how many words of scratch.
@@ -202,6 +208,7 @@ struct Shapes {
   static constexpr std::uint32_t kMostOutcomes = 1u << 16;
   // Of objects beyond it, each part of so many bytes by itself: 32 bits tell where in it.
   static constexpr unsigned kWindowBits = 30;
+  static_assert(Marks::kMostShift + 5 <= kWindowBits, "a window has whole words of marks");
 
   // Of how a warp asks, what is in a few bits.
   template <class AnyWarp>

@@ -39,12 +39,6 @@ std::vector<Run> runs_of(const std::uint32_t* words, std::uint64_t granules) {
   }
 }
 
-// Pieces of `1 << shift` bytes, from a multiple of that on, of which the object has a part.
-std::uint64_t granules(const MemoryObject& object, std::uint32_t shift) {
-  if (object.bytes == 0) return 1;
-  return ((object.address + (object.bytes - 1)) >> shift) - (object.address >> shift) + 1;
-}
-
 // In granules twice as large.
 std::vector<Run> halved(const std::vector<Run>& runs) {
   std::vector<Run> coarse;
@@ -93,7 +87,7 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
         .row = row(i + 1) | shifts[i] << kRowBits | kIsObject,
         .base = static_cast<std::uint32_t>((words_at / 4 + words) * 32 -
                                            (object.address >> shifts[i]))};
-    words += (granules(object, shifts[i]) - 1) / 32 + 1;
+    words += (granules_of(object, shifts[i]) - 1) / 32 + 1;
     return target;
   });
   state.prints_at = static_cast<std::uint32_t>(prints_at);
@@ -117,7 +111,7 @@ PatchResult ReusePatch::result(const Launch& launch, const State& state, const N
     row.counts.asked_bytes = counts.asked_bytes;
     row.counts.sectors = counts.sectors;
     const std::uint32_t shift = known ? shift_of(state.places[i].row) : 0;
-    const std::uint64_t count = known ? granules(launch.objects[i], shift) : 0;
+    const std::uint64_t count = known ? granules_of(launch.objects[i], shift) : 0;
     const std::uint32_t* marks = words;
     words += known && has_object(state.places[i].row) ? (count - 1) / 32 + 1 : 0;
     if (row.counts.sectors == 0) continue;

@@ -320,18 +320,22 @@ std::vector<Warp> made_up_warps() {
 TEST(Shapes, ComeToTheSameWithoutBeingLookedAt) {
   const std::vector<MemoryObject> objects = {
       {kIn, 0x8000, 1}, {kOut, 0x800, 2}, {kLarge, std::uint64_t{4} << 30, 3}};
-  // What is not among the outcomes is looked at each time.
-  Program known(32, 1, objects), looked_at(32, 1, objects, {.outcomes = 0});
   const Launch launch{.objects = objects.data(), .object_count = 3};
-  for (const Warp& warp : made_up_warps()) {
-    for (Program* program : {&known, &looked_at}) {
-      AccessPatch::on_access(program->state(), launch, warp);
+  // With marks of bytes, and with so little room that they are as coarse as they may be.
+  for (const Marks::Room& room : {AccessPatch::Settings{}.marks, {.together = 64, .each = 64}}) {
+    // What is not among the outcomes is looked at each time.
+    Program known(32, 1, objects, {.marks = room});
+    Program looked_at(32, 1, objects, {.outcomes = 0, .marks = room});
+    for (const Warp& warp : made_up_warps()) {
+      for (Program* program : {&known, &looked_at}) {
+        AccessPatch::on_access(program->state(), launch, warp);
+      }
     }
+    EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses),
+              looked_at.rows<AccessRow>(TableId::kAccesses));
+    EXPECT_EQ(known.rows<SiteRow>(TableId::kSites), looked_at.rows<SiteRow>(TableId::kSites));
+    EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses).size(), 5u);
   }
-  EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses),
-            looked_at.rows<AccessRow>(TableId::kAccesses));
-  EXPECT_EQ(known.rows<SiteRow>(TableId::kSites), looked_at.rows<SiteRow>(TableId::kSites));
-  EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses).size(), 5u);
 }
 
 TEST(Shapes, AreNotLookedAtAgain) {
