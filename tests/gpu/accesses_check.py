@@ -236,6 +236,7 @@ class Check:
     def watched(self, name, command, seconds, tool="access", launches="all", stdout=subprocess.PIPE, **variables):
         report = self.output / f"{name}.json"
         log = self.output / f"{name}.log"
+        report.unlink(missing_ok=True)  # that of another tool has the same name
         # Lines for each launch would be among what is measured.
         environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "", **variables}
         begin = time.monotonic()
