@@ -73,7 +73,7 @@ def serve(model, tool):
             library.rival_end(order["answer"].encode())
             told["lost"] = any(lost)
         else:
-            library.pasta_sanitizer_patch(tool.encode())
+            assert library.pasta_sanitizer_patch(tool.encode()) == 1
             told["begin_ms"] = (time.perf_counter() - begin) * 1e3
             told["ms"] = timed(step, order["steps"])
             begin = time.perf_counter()

@@ -429,6 +429,7 @@ class Check:
             if line.startswith("{"):
                 told = json.loads(line)
                 turns[told["patch"]].append(told)
+                self.check(f"{model}: there is a patch {told['patch'] or 'none'}", told["known"], 1)
         self.figures.setdefault("steps", {})[model] = turns
         medians = {patch: statistics.median([ms for turn in all_of_it for ms in turn["ms"]] or [0])
                    for patch, all_of_it in turns.items()}

@@ -53,7 +53,7 @@ def turns_of_patches(step, adapter):
     for _ in range(2):
         for patch in OTHERS:
             begin = time.perf_counter()
-            adapter.pasta_sanitizer_patch(patch.encode())
+            assert adapter.pasta_sanitizer_patch(patch.encode()) == 1
             on = time.perf_counter()
             times = []
             for _ in range(3):
