@@ -107,16 +107,14 @@ bool GpuTimers::ask(std::uint32_t object, std::uint32_t what, void* parameters,
 }
 
 bool GpuTimers::open() noexcept {
-  if (driver_ >= 0) return false;
+  if (client_ != 0) return false;
   driver_ = ::open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
   if (driver_ < 0) return false;
   struct stat file {};
   if (fstat(driver_, &file) == 0) device_ = file.st_rdev;
   client_ = make(0, 0, kRootClient, nullptr, 0);
-  if (client_ != 0) return true;
-  close(driver_);
-  driver_ = -1;
-  return false;
+  if (client_ == 0) close(driver_);
+  return client_ != 0;
 }
 
 bool GpuTimers::is_driver() const noexcept {

@@ -50,7 +50,9 @@ class GpuTimers {
   // A program that closes all files, as daemons do, may have another under this number since.
   bool is_driver() const noexcept;
 
-  int driver_ = -1;
+  // All 0 as long as it is not open: so what holds this takes no room in the library, nor in a
+  // core.
+  int driver_ = 0;
   dev_t device_ = 0;
   std::uint32_t client_ = 0;  // of the driver's: what is made belongs to it
   Timer timers_[kMost] = {};
