@@ -198,51 +198,50 @@ PASTA_DEVICE inline void set_bits_once(std::uint32_t& to, std::uint32_t bits) {
   to |= bits;
 #endif
 }
-// Makes a value that is 0 into `value`; gives what it is afterwards.
+// Makes a value that is 0 into `value`; gives what it was.
+PASTA_DEVICE inline std::uint64_t replace_zero(std::uint64_t& at, std::uint64_t value) {
+#ifdef PASTA_ON_GPU
+  std::uint64_t before;
+  asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(before)
+               : "l"(global_address(at)), "l"(std::uint64_t{0}), "l"(value)
+               : "memory");
+  return before;
+#else
+  const std::uint64_t before = at;
+  if (before == 0) at = value;
+  return before;
+#endif
+}
+// The same; gives what it is afterwards.
 PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) {
 #ifdef PASTA_ON_GPU
   const std::uint64_t seen = glance(to);
   if (seen != 0) return seen;
-  std::uint64_t before;
-  asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;"
-               : "=l"(before)
-               : "l"(global_address(to)), "l"(std::uint64_t{0}), "l"(value)
-               : "memory");
+#endif
+  const std::uint64_t before = replace_zero(to, value);
   return before == 0 ? value : before;
-#else
-  if (to == 0) to = value;
-  return to;
-#endif
 }
-
-// A value that is only a hint: whoever reads it may see this or what was there before.
-PASTA_DEVICE inline void leave(std::uint32_t& at, std::uint32_t value) {
+// A value of 32 or 64 bits that is only a hint: whoever reads it may see this or what was there
+// before.
+template <class T>
+PASTA_DEVICE inline void leave(T& at, std::type_identity_t<T> value) {
 #ifdef PASTA_ON_GPU
-  asm volatile("st.global.u32 [%0], %1;" ::"l"(global_address(at)), "r"(value) : "memory");
+  if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
+    asm volatile("st.global.u64 [%0], %1;" ::"l"(global_address(at)), "l"(value) : "memory");
+  } else {
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(global_address(at)), "r"(value) : "memory");
+  }
 #else
   at = value;
 #endif
 }
-PASTA_DEVICE inline std::uint32_t hint(const std::uint32_t& at) {
+template <class T>
+PASTA_DEVICE inline T hint(const T& at) {
 #ifdef PASTA_ON_GPU
   return glance(at);
 #else
   return at;
-#endif
-}
-
-PASTA_DEVICE inline std::uint64_t hint(const std::uint64_t& at) {
-#ifdef PASTA_ON_GPU
-  return glance(at);
-#else
-  return at;
-#endif
-}
-PASTA_DEVICE inline void leave(std::uint64_t& at, std::uint64_t value) {
-#ifdef PASTA_ON_GPU
-  asm volatile("st.global.u64 [%0], %1;" ::"l"(global_address(at)), "l"(value) : "memory");
-#else
-  at = value;
 #endif
 }
 // As it is now, whatever was seen of it before.
@@ -281,21 +280,6 @@ PASTA_DEVICE inline void await([[maybe_unused]] const std::uint64_t& at) {
   PASTA_ROLLED for (unsigned i = 0; i < 64 && latest(at) == 0; ++i) {
     asm volatile("nanosleep.u32 200;");
   }
-#endif
-}
-// Whether it was 0, and is `value` now.
-PASTA_DEVICE inline bool claims(std::uint64_t& at, std::uint64_t value) {
-#ifdef PASTA_ON_GPU
-  std::uint64_t before;
-  asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;"
-               : "=l"(before)
-               : "l"(global_address(at)), "l"(std::uint64_t{0}), "l"(value)
-               : "memory");
-  return before == 0;
-#else
-  if (at != 0) return false;
-  at = value;
-  return true;
 #endif
 }
 

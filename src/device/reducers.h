@@ -259,7 +259,8 @@ struct Shapes {
     Aside<std::uint32_t> at(first_slot(kept.now(), place_of(key), what_of(kept.now(), last), last));
     PASTA_ROLLED for (std::uint32_t way = 0; way < kWays; ++way) {
       if (kept.now().once([&](std::uint64_t) {
-            return claims(slots[at].who, std::uint64_t{kept.now().active} << 32 | place_of(key));
+            return replace_zero(slots[at].who,
+                                std::uint64_t{kept.now().active} << 32 | place_of(key)) == 0;
           })) {
         kept.now().leave(slots[at].offsets,
                          [&](std::uint64_t address) { return offset(address, last); });

@@ -73,13 +73,23 @@ end(begin(b"after", 5))
 
 # A library goes, and another lies where it was.
 PYTHON_LATE = """\
-import _ctypes, ctypes, os, time
+import _ctypes, ctypes, os, pathlib, re, time
 gone = ctypes.CDLL(os.environ["PASTA_FAKE_DRIVER"])
 ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
-time.sleep(0.2)
+# Our thread waits after each look. One that began before may still go on; then a whole one follows.
+def looked():
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text() == "pasta-cupti\\n":
+            return int(re.search(r"^voluntary_ctxt_switches:\\s*(\\d+)", (task / "status").read_text(), re.M)[1])
+    return 0
+def wait_for_look():
+    before, until = looked(), time.monotonic() + 20
+    while looked() < before + 3 and time.monotonic() < until:
+        time.sleep(0.01)
+wait_for_look()
 _ctypes.dlclose(gone._handle)
 ctypes.CDLL(os.environ["NESTED"])
-time.sleep(0.2)
+wait_for_look()
 """
 
 
