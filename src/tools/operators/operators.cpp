@@ -138,6 +138,7 @@ class Operators : public Tool {
       spread_by_paths(dictionary);
     }
     add_host_times(dictionary);
+    saw_work_ = std::ranges::any_of(work_, [](const DeviceWork& work) { return work.number > 0; });
 
     std::vector<Row> rows;
     rows.reserve(sums_.size() + 1);
@@ -362,8 +363,10 @@ class Operators : public Tool {
     const auto known = [](bool is_known, std::int64_t value) {
       return is_known ? Number(value) : Number();
     };
+    // Where no device was watched, nobody knows what was launched.
+    const bool work_is_known = saw_work_ && sums.has_path;
     const auto device = [&](bool is_known, const DeviceWork& work) {
-      return is_known && sums.has_path ? work.time() : Number();
+      return is_known && work_is_known ? work.time() : Number();
     };
     return {.name = std::string(dictionary.text(sums.name)),
             .shape = sums.shape == 0 ? std::nullopt : std::optional(shapes_[sums.shape]),
@@ -373,8 +376,8 @@ class Operators : public Tool {
             .device_total = device(!sums.unclear, sums.total),
             .device_self = device(true, sums.self),
             .device_backward = device(!sums.unclear && !settings_.by_shape, sums.backward),
-            .kernels = known(sums.has_path, sums.self.kernels),
-            .launches = known(sums.has_path, sums.self.launches)};
+            .kernels = known(work_is_known, sums.self.kernels),
+            .launches = known(work_is_known, sums.self.launches)};
   }
 
   // Device time by path, of the chosen ranges only; none when no work has a time.
@@ -437,6 +440,7 @@ class Operators : public Tool {
   std::vector<Event> tied_;       // host events of the latest end time
   std::vector<DeviceWork> work_;  // by the path of its launch
   DeviceWork outside_;
+  bool saw_work_ = false;  // of any device; known at the end
   stats::IdSet launches_;
   Memo<LaneId, bool> is_thread_;
   std::vector<Sums> sums_;

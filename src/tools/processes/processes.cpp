@@ -19,6 +19,15 @@ namespace {
 
 // Deeper ones are shown at this depth.
 constexpr std::size_t kDeepest = 20;
+// So many that did nothing are listed all the same.
+constexpr std::int64_t kFewQuiet = 4;
+constexpr std::string_view kShowChoices[] = {"notable", "all"};
+constexpr OptionInfo kOptions[] = {
+    {"show",
+     "which processes make rows: all, or without those that recorded nothing and ended well, such "
+     "as the helpers that a shell script starts",
+     "notable", kShowChoices},
+};
 
 // What was said of a process by name. Said twice with different values, it is unknown: two traces
 // speak of processes that cannot be told apart.
@@ -54,7 +63,9 @@ struct Node {
   std::optional<std::int64_t> parent, start_ns, end_ns;
   std::optional<std::string> command, ended;
   std::vector<std::size_t> children;
-  bool is_child = false;
+  std::optional<std::size_t> parent_node;
+  // Whether nothing can be learnt from its row, nor from those below it.
+  bool quiet = false;
 };
 
 template <class T>
@@ -64,6 +75,8 @@ Cell cell_of(const std::optional<T>& value) {
 
 class Processes : public Tool {
  public:
+  explicit Processes(bool show_all) : show_all_(show_all) {}
+
   Status consume(std::span<const Event> events, const Context&) override {
     for (const Event& event : events) {
       Seen& seen = lanes_.get(event.lane, [] { return Seen{}; });
@@ -98,8 +111,22 @@ class Processes : public Tool {
       sum.events += seen.events;
       if (seen.device_work) sum.devices.insert(context.device_label(lane.device));
     }
+    std::int64_t quiet = mark_quiet(nodes, sums);
+    if (show_all_ || quiet <= kFewQuiet) {
+      for (Node& node : nodes) node.quiet = false;
+      quiet = 0;
+    }
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].is_child) add_rows(nodes, i, sums, context, table);
+      if (!nodes[i].parent_node) add_rows(nodes, i, sums, context, table);
+    }
+    if (quiet > 0) {
+      report.parts.emplace_back(
+          Finding{.id = "not-listed",
+                  .level = Finding::Level::kInfo,
+                  .text = fmt::format("{} more processes recorded nothing and ended well", quiet),
+                  .of = {},
+                  .evidence = {{"processes", quiet, Unit::kCount}},
+                  .advice = "--opt processes.show=all lists them"});
     }
     std::int64_t unseen = 0;
     for (const Node& node : nodes) unseen += node.ended == "no exit seen" ? 1 : 0;
@@ -158,7 +185,7 @@ class Processes : public Tool {
         const auto parent = by_number.find({node.process.host, fmt::to_string(*node.parent)});
         if (parent != by_number.end()) {
           nodes[parent->second].children.push_back(i);
-          node.is_child = true;
+          node.parent_node = parent->second;
         }
       }
       if (node.start_ns) {
@@ -166,6 +193,22 @@ class Processes : public Tool {
       }
     }
     return nodes;
+  }
+
+  // Marks the quiet ones: how many they are. What the user started, which has no parent here, never
+  // is, nor is what started one that is not. Who fails while its parent ends well was meant to,
+  // such as a test of a shell script.
+  static std::int64_t mark_quiet(std::vector<Node>& nodes, const std::map<ProcessId, Sum>& sums) {
+    for (Node& node : nodes) {
+      if (!node.parent_node || node.process.rank >= 0 || sums.contains(node.id)) continue;
+      node.quiet = node.ended == "exit 0" || (node.ended && node.ended->starts_with("exit ") &&
+                                              nodes[*node.parent_node].ended == "exit 0");
+    }
+    // A parent began before its child, so it comes before it.
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+      if (!nodes[i].quiet && nodes[i].parent_node) nodes[*nodes[i].parent_node].quiet = false;
+    }
+    return std::ranges::count_if(nodes, &Node::quiet);
   }
 
   // A process, and below it those that it started.
@@ -177,7 +220,7 @@ class Processes : public Tool {
       next.pop_back();
       const Node& node = nodes[index];
       for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
-        next.emplace_back(*child, depth + 1);
+        if (!nodes[*child].quiet) next.emplace_back(*child, depth + 1);
       }
       std::optional<std::int64_t> start, duration;
       if (node.start_ns && context.origin_ns() != kNoTime) {
@@ -198,10 +241,13 @@ class Processes : public Tool {
     }
   }
 
+  bool show_all_;
   Memo<LaneId, Seen> lanes_;
 };
 
-Result<std::unique_ptr<Tool>> make(const Options&) { return std::make_unique<Processes>(); }
+Result<std::unique_ptr<Tool>> make(const Options& options) {
+  return std::make_unique<Processes>(options.text("show") == "all");
+}
 
 }  // namespace
 
@@ -211,7 +257,7 @@ constinit const ToolEntry kProcesses = {
         "which processes ran: who started whom, rank, how each ended and when, "
         "its events, and the devices that it used",
     .needs = {},
-    .options = {},
+    .options = kOptions,
     .make = make,
     .also = KindSet::all()};
 
