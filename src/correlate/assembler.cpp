@@ -91,7 +91,7 @@ Status Assembler::add(const Event& event) {
   if (event.untimed()) {
     Event plain = event;
     forget_times(plain);
-    if (!queue && event.correlation != 0) a.launches.insert(event.correlation, {}, kNoTime);
+    if (!queue && event.correlation != 0) a.launches.insert({event.correlation, kNoTime, {}});
     return a.by_end.add(plain);
   }
   a.min_start = std::min(a.min_start, event.start_ns);
@@ -238,7 +238,7 @@ void Assembler::Impl::link(Event& event) {
     if (work && !migration) problems.add(Reason::kNoCorrelation, [&] { return where(event); });
     return;
   }
-  const FrameMap::Entry* launch = from.find(event.correlation);
+  const FrameEntry* launch = from.find(event.correlation);
   if (launch == nullptr) {
     if (work) problems.add(Reason::kLaunchNotSeen, [&] { return where(event); });
     return;

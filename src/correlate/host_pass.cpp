@@ -128,7 +128,7 @@ void HostPass::place_event(Event& event) {
 // A runtime call and the driver call inside it bear the same correlation: the first to start
 // stays, unless a later one knows a longer path.
 void HostPass::leave_launch(const Event& event) {
-  const auto [entry, fresh] = launches_.insert(event.correlation, event.scope, event.start_ns);
+  const auto [entry, fresh] = launches_.insert({event.correlation, event.start_ns, event.scope});
   if (fresh) return;
   if (entry->at_ns == kNoTime || lies_below(event.scope, entry->frame)) {
     *entry = {event.correlation, event.start_ns, event.scope};
@@ -163,7 +163,7 @@ void HostPass::launch_tail(const Event& flow, std::span<Event> group) {
   lane.open.close(flow.start_ns, true);
   if (lane.open.empty()) return;  // the device work will miss its launch, and is counted then
   const OpenRanges::Range& launch = lane.open[lane.open.newest()];
-  arrows_.insert(flow.correlation, launch.path, launch.start_ns);
+  arrows_.insert({flow.correlation, launch.start_ns, launch.path});
   if (launch.start_ns != flow.start_ns) return;
   for (std::size_t i = group.size(); i-- > 0;) {
     Event& event = group[i];
@@ -179,14 +179,14 @@ void HostPass::forward_tail(const Event& flow) {
   const std::uint32_t node = lane.open.innermost_node();
   if (node != OpenRanges::kNone) {
     const FrameId path = lane.open[node].path;
-    forward_.insert(flow.correlation, path, flow.start_ns).entry->frame = path;
+    forward_.insert({flow.correlation, flow.start_ns, path}).entry->frame = path;
   }
 }
 
 void HostPass::backward_head(const Event& flow, std::span<const Event> group) {
   LaneState& lane = state(flow.lane);
   lane.open.close(flow.start_ns);
-  const FrameMap::Entry* forward = forward_.find(flow.correlation);
+  const FrameEntry* forward = forward_.find(flow.correlation);
   if (forward == nullptr) {
     flow_without_end(flow);
     return;
@@ -217,21 +217,21 @@ FrameId HostPass::forward_of(const Event& event, const LaneState& lane) {
   const auto process = processes_.find(lane.process.value);
   if (process == processes_.end()) return {};
   ForwardThreads& threads = process->second;
-  const auto lookup = [&](LaneId id) -> const FrameMap::Entry* {
+  const auto lookup = [&](LaneId id) -> const FrameEntry* {
     const std::uint64_t key = sequence_key(id, event.range.sequence);
     return key == 0 ? nullptr : forward_.find(key);
   };
   const std::uint32_t number = event.range.forward_thread;
   if (const auto known = threads.of_number.find(number); known != threads.of_number.end()) {
-    const FrameMap::Entry* entry = lookup(known->second);
+    const FrameEntry* entry = lookup(known->second);
     return entry != nullptr ? entry->frame : FrameId{};
   }
   // Sequence numbers count per thread. Which thread is meant is learned from the first number
   // that only one thread has given; until then the forward operator is unknown.
-  const FrameMap::Entry* only = nullptr;
+  const FrameEntry* only = nullptr;
   LaneId of{};
   for (const LaneId id : threads.lanes) {
-    const FrameMap::Entry* entry = lookup(id);
+    const FrameEntry* entry = lookup(id);
     if (entry == nullptr) continue;
     if (only != nullptr) return {};
     only = entry;
@@ -250,7 +250,7 @@ void HostPass::remember_forward(const Event& event, LaneState& lane, FrameId nod
     lane.runs_forward = true;
     processes_[lane.process.value].lanes.push_back(event.lane);
   }
-  forward_.insert(key, node, event.start_ns).entry->frame = node;
+  forward_.insert({key, event.start_ns, node}).entry->frame = node;
 }
 
 bool HostPass::is_node(const Event& event) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,20 @@ namespace {
 
 constexpr KindSet kLinks = kDeviceWork | Kind::kSync | Kind::kAlloc | KindSet(Kind::kFree);
 
+// A folder may hold any times.
+std::int64_t distance(std::int64_t from_ns, std::int64_t to_ns) {
+  std::int64_t result = 0;
+  if (!__builtin_sub_overflow(to_ns, from_ns, &result)) return result;
+  using Limits = std::numeric_limits<std::int64_t>;
+  return to_ns < from_ns ? Limits::min() : Limits::max();
+}
+
 }  // namespace
+
+bool Links::is_done(const Launch& launch, std::int64_t at_ns) {
+  return launch.linked != kMany && launch.linked != 0 &&
+         distance(launch.at_ns, at_ns) > launch.linked * kLinkedNs + kTogetherNs;
+}
 
 bool Links::on_queue(LaneId lane) {
   if (lane.value >= queues_.size()) queues_.resize(lane.value + 1, -1);
@@ -22,21 +36,29 @@ bool Links::on_queue(LaneId lane) {
   return known == 1;
 }
 
-bool Links::launches_kernel(const Event& call) {
-  if (call.api.status != 0) return false;
-  const auto [known, is_new] = of_kernels_.try_emplace(call.name.value, false);
+Links::Launches Links::launches_of(const Event& call) {
+  const auto [known, is_new] = of_names_.try_emplace(call.name.value);
   if (is_new) {
     const std::string_view name = dictionary_->text(call.name);
-    known->second = (name.starts_with("cudaLaunch") || name.starts_with("cuLaunch")) &&
-                    name.find("HostFunc") == std::string_view::npos;
+    const auto has = [&](std::string_view part) {
+      return name.find(part) != std::string_view::npos;
+    };
+    known->second.kernel =
+        (name.starts_with("cudaLaunch") || name.starts_with("cuLaunch")) && !has("HostFunc");
+    // cudaGraphLaunch, clEnqueueCommandBufferKHR, cudaLaunchCooperativeKernelMultiDevice.
+    known->second.many = has("Graph") || has("CommandBuffer") || has("MultiDevice");
   }
   return known->second;
 }
 
 void Links::learn(const Event& event) {
   if (event.kind != Kind::kApi || event.correlation == 0) return;
-  launches_.insert(event.correlation, event.scope, event.start_ns);
-  if (!launches_kernel(event)) return;
+  const Launches launches = launches_of(event);
+  launches_.insert({.key = event.correlation,
+                    .at_ns = event.start_ns,
+                    .frame = event.scope,
+                    .linked = launches.many ? kMany : 0});
+  if (!launches.kernel || event.api.status != 0) return;
   Launched& of = launched_[correlation_process(event.correlation).value];
   // What has been seen is let go now and then.
   if (of.kernels.size() == of.kernels.capacity()) {
@@ -44,6 +66,13 @@ void Links::learn(const Event& event) {
     of.kernels.reserve(std::max<std::size_t>(1024, 2 * of.kernels.size()));
   }
   of.kernels.push_back(event.correlation);
+}
+
+void Links::forget(std::int64_t before_ns) {
+  if (launches_.size() < forget_at_) return;
+  launches_.keep_if([&](const Launch& launch) { return !is_done(launch, before_ns); });
+  // So that each is looked at a few times only, however many stay.
+  forget_at_ = std::max(kForgetAt, 2 * launches_.size());
 }
 
 std::uint64_t Links::unseen(ProcessId process) const {
@@ -78,14 +107,18 @@ void Links::link_to_launch(Event& event, Problems& problems) {
     if (work && !migration) problems.add(Reason::kNoCorrelation, where);
     return;
   }
-  const auto* launch = launches_.find(event.correlation);
-  if (launch == nullptr) {
+  Launch* launch = launches_.find(event.correlation);
+  if (launch == nullptr || (!event.untimed() && is_done(*launch, event.end_ns))) {
     if (work) problems.add(Reason::kLaunchNotSeen, where);
     return;
   }
   if (work) {
     std::uint64_t& linked = launched_[correlation_process(event.correlation).value].linked;
     linked = std::max(linked, event.correlation);
+  }
+  if (!event.untimed() && launch->linked != kMany) {
+    const std::int64_t units = distance(launch->at_ns, event.end_ns) / kLinkedNs + 1;
+    launch->linked = static_cast<std::uint32_t>(std::clamp<std::int64_t>(units, 1, kMany - 1));
   }
   event.scope = launch->frame;
   event.flags |= kLinked;

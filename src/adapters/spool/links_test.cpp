@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "trace/spool.h"
 
 namespace pasta::adapters::spool {
@@ -117,6 +119,47 @@ TEST_F(LinksTest, LaunchesAfterTheLastThatIsSeenAreUnseen) {
   call(3004, "cuLaunchKernelEx");
   EXPECT_EQ(links_.unseen(process_), 2u);
   EXPECT_EQ(links_.unseen({9}), 0u);
+}
+
+// What is held does not grow with the number of launches whose work has been linked, and nothing
+// that can still come is let go.
+TEST_F(LinksTest, LaunchesWhoseWorkIsLinkedAreLetGo) {
+  constexpr std::int64_t kEachNs = 100'000;
+  const auto launch = [&](std::uint64_t correlation, std::string_view name) {
+    Event call = event(Kind::kApi, thread_, correlation, std::int64_t(correlation) * kEachNs);
+    call.name = dictionary_.string(name);
+    call.scope = path_;
+    links_.learn(call);
+  };
+  const auto is_linked = [&](std::uint64_t correlation, std::int64_t at_ns) {
+    Event work = event(Kind::kKernel, queue_, correlation, at_ns);
+    links_.link(work, problems_);
+    return (work.flags & kLinked) != 0;
+  };
+  launch(1, "cudaGraphLaunch");
+  launch(2, "cudaLaunchKernel");  // stands in a queue for long
+  EXPECT_TRUE(is_linked(1, 150'000));
+  std::size_t most = 0;
+  constexpr std::uint64_t kLaunches = 500'000;
+  std::int64_t now_ns = 0;
+  for (std::uint64_t i = 3; i < kLaunches; ++i) {
+    launch(i, "cudaLaunchKernel");
+    now_ns = std::int64_t(i) * kEachNs + 5'000;
+    ASSERT_TRUE(is_linked(i, now_ns));
+    if (i % 1000 == 0) links_.forget(now_ns);
+    most = std::max(most, links_.held());
+  }
+  EXPECT_LT(most, kLaunches / 5);
+  EXPECT_TRUE(is_linked(1, now_ns));
+  EXPECT_TRUE(is_linked(2, now_ns));
+  EXPECT_TRUE(problems_.list().empty());
+  // The same whether it was let go already or not.
+  EXPECT_FALSE(is_linked(3, now_ns));
+  EXPECT_TRUE(is_linked(kLaunches - 1, now_ns + Links::kTogetherNs));
+  EXPECT_FALSE(is_linked(kLaunches - 1, now_ns + 3 * Links::kTogetherNs));
+  ASSERT_EQ(problems_.list().size(), 1u);
+  EXPECT_EQ(problems_.list()[0].reason, Reason::kLaunchNotSeen);
+  EXPECT_EQ(problems_.list()[0].count, 2u);
 }
 
 }  // namespace

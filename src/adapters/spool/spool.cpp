@@ -446,6 +446,7 @@ class Run final : public Adapter {
         safe_ns + folder_.run().epoch_ns > given_ns_) {
       given_ns_ = safe_ns + folder_.run().epoch_ns;
       give_up_to(given_ns_);
+      links_->forget(given_ns_);
       sink_->advance(given_ns_);
     }
     return true;
