@@ -102,6 +102,27 @@ TEST(Reuse, ASectorOfTwoObjectsIsOfBoth) {
   EXPECT_EQ(prints[0].distinct, 5u);
 }
 
+TEST(Reuse, GroupsThatNobodyKnewOfLeaveNoFingerprint) {
+  // What a graph launches may get a larger grid on the GPU than it was laid out for.
+  using Program = testing::Program<ReusePatch>;
+  Program program(32, 2, {{kIn, 8192, 1}});
+  const Launch launch = {.grid = {1024, 1, 1}, .block = {32, 1, 1}};
+  HostRunner<ReusePatch> runner(launch, program.state());
+  for (std::uint64_t group = 0; group < 1024; ++group) {
+    runner.begin_group(group);
+    for (std::uint32_t item = 0; item < 32; ++item) {
+      runner.access({item, 0, kIn + 4 * item, 4, Space::kGlobal, Access::kRead});
+    }
+  }
+  runner.flush();
+  EXPECT_EQ(program.rows<SetRow>(TableId::kSets),
+            (std::vector<SetRow>{{1, 32, 32, {1024 * 128, 1024 * 4, 128}}}));
+  const auto prints = program.rows<FingerprintRow>(TableId::kFingerprints);
+  ASSERT_EQ(prints.size(), 1u);
+  EXPECT_EQ(prints[0].groups, 2u);
+  EXPECT_EQ(prints[0].sectors, 2u * 4);
+}
+
 TEST(Reuse, ManyRunsAreKeptMoreCoarsely) {
   using Program = testing::Program<ReusePatch>;
   // Every second sector of 256 KiB.

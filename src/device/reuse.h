@@ -119,15 +119,21 @@ struct ReusePatch {
                  PASTA_NUMBER(Counts, sectors), sectors);
   }
 
-  // Of groups that are sampled.
+  // Which fingerprint is the group's; kNoPrint of one that leaves none. A graph may change its
+  // grids on the GPU, so that there are groups of which nobody knew when the launch was laid out.
+  static constexpr std::uint32_t kNoPrint = ~std::uint32_t{0};
+  PASTA_DEVICE static std::uint32_t print_of(const State& state, std::uint32_t apart,
+                                             std::uint32_t group) {
+    const std::uint32_t slot = group >> apart;
+    return slot << apart == group && slot < fixed(state.slots) ? slot : kNoPrint;
+  }
   template <class AnyWarp>
   PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp, std::uint32_t row,
                                        std::uint32_t firsts) {
     if (!warp.is_in(firsts)) return;
-    const std::uint32_t group = warp.group32();
-    const std::uint32_t slot = group >> apart_of(row);
-    if (slot << apart_of(row) != group) return;
-    const std::uint32_t print = print_of(state, slot);
+    const std::uint32_t slot = print_of(state, apart_of(row), warp.group32());
+    if (slot == kNoPrint) return;
+    const std::uint32_t print = begin_of_print(state, slot);
     insert(state, print, warp.address / kSectorBytes);
     if (!warp.is_behind(firsts)) {
       ::pasta::device::add(
@@ -136,7 +142,7 @@ struct ReusePatch {
     }
   }
   // Numbers of bytes, as they are in one register.
-  PASTA_DEVICE static std::uint32_t print_of(const State& state, std::uint32_t slot) {
+  PASTA_DEVICE static std::uint32_t begin_of_print(const State& state, std::uint32_t slot) {
     return fixed(state.prints_at) + slot * static_cast<std::uint32_t>(sizeof(Print));
   }
   PASTA_DEVICE static void insert(const State& state, std::uint32_t print, std::uint64_t sector) {
@@ -170,9 +176,9 @@ struct ReusePatch {
   }
   template <class AnyWarp>
   PASTA_DEVICE static void print_wide(const State& state, const AnyWarp& warp, std::uint32_t mask) {
-    const std::uint32_t apart = apart_of(fixed(state.nothing.row)), group = warp.group32();
-    if (group >> apart << apart != group) return;
-    const std::uint32_t print = print_of(state, group >> apart);
+    const std::uint32_t slot = print_of(state, apart_of(fixed(state.nothing.row)), warp.group32());
+    if (slot == kNoPrint) return;
+    const std::uint32_t print = begin_of_print(state, slot);
     warp.each(mask, [&](std::uint64_t address) {
       std::uint64_t sector = address / kSectorBytes;
       const std::uint64_t last = (address + (warp.width - 1)) / kSectorBytes;
