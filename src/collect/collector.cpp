@@ -77,8 +77,9 @@ void after_fork() noexcept {
 void on_end(int status, void*) { trace::leave_run(status); }
 
 using ExitFunction = void(int);
-// Whose _exit() we stand in front of: another preloaded library's, or the system's.
+// Whose functions we stand in front of: another preloaded library's, or the system's.
 constinit ExitFunction* g_next_exit = nullptr;
+constinit ExitFunction* g_next_quick_exit = nullptr;
 
 enum class Joined : int { kNotTried, kTrying, kNo, kYes };
 constinit std::atomic<Joined> g_joined = Joined::kNotTried;
@@ -92,6 +93,7 @@ bool join() noexcept {
       folder != nullptr && trace::join_run(folder, trace::job_rank_of_environment());
   if (joined) {
     g_next_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "_exit"));
+    g_next_quick_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "quick_exit"));
     pthread_atfork(nullptr, nullptr, after_fork);
     on_exit(on_end, nullptr);
   }
@@ -113,6 +115,14 @@ constinit std::atomic<void (*)()> g_before_end = nullptr;
 void before_end(void (*function)()) { g_before_end.store(function); }
 void on_iteration(void (*function)(std::uint64_t)) { trace::on_iteration(function); }
 void switch_capture(bool on) { trace::switch_capture(on); }
+
+// Of a process that ends without running its handlers.
+void end_at_once(int status) {
+  if (auto* function = g_before_end.load(); function != nullptr) function();
+  adapters::cupti::flush();
+  adapters::rocprofiler::flush();
+  trace::leave_run(status);
+}
 
 }  // namespace
 }  // namespace pasta::collect
@@ -160,15 +170,17 @@ pasta_device_collector_v1() {
   return &kCollector;
 }
 
-// What ends a process without running its handlers.
 __attribute__((noreturn, visibility("default"))) void _exit(int status) {
-  if (auto* function = pasta::collect::g_before_end.load(); function != nullptr) function();
-  pasta::adapters::cupti::flush();
-  pasta::adapters::rocprofiler::flush();
-  pasta::trace::leave_run(status);
+  pasta::collect::end_at_once(status);
   if (pasta::collect::g_next_exit != nullptr) pasta::collect::g_next_exit(status);
   for (;;) syscall(SYS_exit_group, status);
 }
 __attribute__((noreturn, visibility("default"))) void _Exit(int status) noexcept { _exit(status); }
+// Runs handlers of its own, and then what the C library has for _exit().
+__attribute__((noreturn, visibility("default"))) void quick_exit(int status) noexcept {
+  pasta::collect::end_at_once(status);
+  if (pasta::collect::g_next_quick_exit != nullptr) pasta::collect::g_next_quick_exit(status);
+  for (;;) syscall(SYS_exit_group, status);
+}
 
 }  // extern "C"

@@ -30,8 +30,8 @@ constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
 
 // What a profiler begins with, of whatever arguments: none has more.
 using Begin = int(void*, void*, void*, void*);
-constexpr const char* kBegins[] = {"cuptiSubscribe", "cuptiSubscribe_v2",
-                                   "cuptiActivityRegisterCallbacks"};
+constexpr char kRegister[] = "cuptiActivityRegisterCallbacks";
+constexpr const char* kBegins[] = {"cuptiSubscribe", "cuptiSubscribe_v2", kRegister};
 
 // The driver serves the first CUPTI of a process and no other, even when that has ended. So who has
 // found another, as Triton brings its own, gets the functions of the one that we use.
@@ -40,7 +40,11 @@ int begin(const char* name, Begin* theirs, void* a, void* b, void* c, void* d) {
   if (void* used = cupti::used_function(name); used != nullptr) {
     theirs = reinterpret_cast<Begin*>(used);
   }
-  return theirs == nullptr ? kNotInitialized : theirs(a, b, c, d);
+  if (theirs == nullptr) return kNotInitialized;
+  const int result = theirs(a, b, c, d);
+  // Who subscribes is told of by CUPTI itself; who registers need not do that.
+  if (result == 0 && std::strcmp(name, kRegister) == 0) cupti::begins_other();
+  return result;
 }
 // Of a program that is linked to it.
 int begin_linked(const char* name, void* a, void* b, void* c, void* d) {
@@ -126,7 +130,7 @@ __attribute__((visibility("default"))) int InitializeInjection() {
 // own profiler begins to ask calls these.
 __attribute__((visibility("default"))) int cuptiActivityRegisterCallbacks(void* request,
                                                                           void* complete) {
-  return begin_linked("cuptiActivityRegisterCallbacks", request, complete, nullptr, nullptr);
+  return begin_linked(kRegister, request, complete, nullptr, nullptr);
 }
 __attribute__((visibility("default"))) int cuptiSubscribe(void* subscriber, void* callback,
                                                           void* user) {

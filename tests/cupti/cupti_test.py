@@ -236,10 +236,36 @@ class Cupti(unittest.TestCase):
         lines = self.run_watched("_exit", 7)
         self.assertEqual(len(self.names(lines, "kernel")), 3)
 
+    def test_what_is_left_when_a_program_ends_quickly_is_taken(self):
+        lines = self.run_watched("quick_exit", 7)
+        self.assertEqual(self.names(lines, "kernel"), ["before quick_exit"])
+        self.assertFalse([line for line in lines if line.startswith("problem")], lines)
+
+    def test_a_program_that_executes_another_has_lost_something(self):
+        lines = self.run_watched("exec", 0)
+        self.assertEqual(len(self.names(lines, "kernel")), 3)
+        self.assertTrue([line for line in lines if line.startswith("problem") and "executed another program: what CUPTI" in line], lines)
+
     def test_a_profiler_of_the_program_takes_over(self):
         lines = self.run_watched("profiler", 0)
         self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu"])
         self.assertTrue([line for line in lines if line.startswith("problem not_recorded") and "own profiler" in line])
+
+    def test_who_takes_over_gets_no_buffer_that_was_ours(self):
+        lines = self.run_watched("profiler", 0, FAKE_BUSY="1")
+        self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu", "meanwhile"])
+        self.assertNotIn("fake: who registers", self.said)
+
+    def test_who_has_records_written_before_cuda_begins_keeps_them(self):
+        lines = self.run_watched("early", 0)
+        self.assertEqual(self.names(lines, "kernel"), [])
+        self.assertTrue([line for line in lines if "another tool in the program has CUPTI already" in line], lines)
+
+    def test_cupti_that_fails_is_said(self):
+        lines = self.run_watched("failing", 0)
+        self.assertEqual(self.names(lines, "kernel"), ["before"])
+        self.assertTrue([line for line in lines if line.startswith("problem not_recorded") and
+                         "CUPTI does not record CUDA from shortly before it failed on: refused" in line], lines)
 
     def test_a_killed_program_has_lost_something(self):
         lines = self.run_watched("kill", 137)
@@ -258,6 +284,10 @@ class Cupti(unittest.TestCase):
         os.remove(self.folder / "t.pasta")
         self.run_watched("exit", 0, options=("--capture-range", "forward"), FAKE_TELLS="1")
         self.assertIn("fake: kind 10 is on", self.said)
+
+    def test_of_two_threads_that_start_and_stop_the_last_has_its_way(self):
+        lines = self.run_watched("race", 0, FAKE_SLOW="1")
+        self.assertEqual(len(self.names(lines, "kernel")), len(self.names(lines, "scope")))
 
     def test_waits_are_told_by_their_calls(self):
         lines = self.run_watched("waits", 0, FAKE_TELLS="1")
@@ -278,6 +308,10 @@ class Cupti(unittest.TestCase):
         lines = self.run_watched("waits", 0, options=("-f", "--cuda-driver-calls"))
         self.assertEqual(sorted(self.names(lines, "api")), sorted([*calls, "cuStreamSynchronize"]))
         self.assertEqual(len(self.names(lines, "sync")), 3)
+
+    def test_a_wait_after_one_in_which_collection_stopped(self):
+        lines = self.run_watched("interrupted", 0)
+        self.assertEqual(self.names(lines, "sync"), ["Context Sync"])
 
     def test_fills_and_nothing_but_their_calls(self):
         lines = self.run_watched("fills", 0)

@@ -32,7 +32,7 @@ std::uint8_t* buffer = nullptr;
 std::size_t size = 0, used = 0;
 std::uint32_t correlation = 0;
 Api::Callback subscriber = nullptr;
-bool wanted_callbacks[4][512] = {};
+bool wanted_callbacks[7][512] = {};
 
 bool is_served() {
   return &fake_driver_serves == nullptr || fake_driver_serves == nullptr ||
@@ -176,6 +176,7 @@ EXPORT int cuptiGetCallbackName(int domain, std::uint32_t callback, const char**
   return 1;
 }
 EXPORT int cuptiActivityRegisterCallbacks(Api::Request request, Api::Complete complete) {
+  if (buffer != nullptr) std::fprintf(stderr, "fake: who registers gets another's buffer\n");
   request_buffer = request;
   complete_buffer = complete;
   return 0;
@@ -184,6 +185,8 @@ EXPORT int cuptiActivityEnable(RecordKind kind) {
   if (!is_served()) return 39;
   if (kind == RecordKind::kOverhead && std::getenv("FAKE_REFUSES") != nullptr) return 27;
   enabled[static_cast<int>(kind)] = true;
+  // Others come between.
+  if (std::getenv("FAKE_SLOW") != nullptr) sched_yield();
   if (std::getenv("FAKE_TELLS") != nullptr)
     std::fprintf(stderr, "fake: kind %d is on\n", static_cast<int>(kind));
   return 0;
@@ -217,7 +220,12 @@ EXPORT int cuptiGetStreamIdEx(void*, const void* stream, std::uint8_t, std::uint
   *id = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream));
   return 0;
 }
+EXPORT void launch(const char* name, std::uint32_t thread);
 EXPORT int cuptiActivityDisable(RecordKind kind) {
+  // What another thread has begun just before.
+  if (kind == RecordKind::kConcurrentKernel && std::getenv("FAKE_BUSY") != nullptr) {
+    launch("meanwhile", static_cast<std::uint32_t>(gettid()));
+  }
   enabled[static_cast<int>(kind)] = false;
   return 0;
 }
@@ -275,6 +283,14 @@ EXPORT void instantiate(std::uint64_t node, std::uint64_t original) {
 EXPORT void profiler(bool start) {
   const std::uint32_t id = start ? 171 : 172;
   for (std::int32_t site = 0; site < 2; ++site) call_back(2, id, site);
+}
+// As after an error that it cannot go on after: it takes itself out of the process.
+EXPORT void fail() {
+  call_back(6, 1, StateData{1, nullptr});
+  subscriber = nullptr;
+  request_buffer = nullptr;
+  std::memset(enabled, 0, sizeof enabled);
+  std::memset(enabled_calls, 0, sizeof enabled_calls);
 }
 // The number that the next call has, as after hours.
 EXPORT void set_correlation(std::uint32_t next) { correlation = next - 1; }
@@ -418,10 +434,18 @@ EXPORT void* launch_here(void* name) {
   launch(strdup(static_cast<const char*>(name)), static_cast<std::uint32_t>(gettid()));
   return nullptr;
 }
-// A call of whose end the subscriber is not told.
+// Calls of whose end the subscriber is not told: a launch, a wait for a stream.
 EXPORT void begin_launch() {
   std::uint64_t kept = 0;
   CallData data{};
   data.kept = &kept;
   call_back(2, 211, data);
+}
+EXPORT void begin_wait() {
+  const void* const parameters[] = {nullptr};
+  std::uint64_t kept = 0;
+  CallData data{};
+  data.kept = &kept;
+  data.parameters = parameters;
+  call_back(2, 131, data);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,55 @@ static void run_waits(void) {
   wait_in(1, 17, 0, 0, 0, thread);
 }
 
+/* Collection stops while the thread waits by the runtime, and goes on; then it waits by the driver.
+ */
+static void run_interrupted(void) {
+  void (*wait_in)(int, uint32_t, uint32_t, uintptr_t, uintptr_t, uint32_t);
+  void (*begin_wait)(void);
+  *(void**)&wait_in = find(cupti, "wait_in");
+  *(void**)&begin_wait = find(cupti, "begin_wait");
+  begin_wait();
+  pasta_stop();
+  pasta_start();
+  wait_in(1, 17, 0, 0, 0, thread);
+}
+/* One thread starts collection while another stops it, again and again. Whichever comes last, a
+   mark is recorded if and only if a launch is. */
+static pthread_barrier_t both;
+enum { kRounds = 5000 };
+static void* stop_again(void* data) {
+  for (int i = 0; i < kRounds; ++i) {
+    pthread_barrier_wait(&both);
+    pasta_stop();
+    pthread_barrier_wait(&both);
+  }
+  return data;
+}
+static void run_race(void) {
+  pthread_t other;
+  pthread_barrier_init(&both, NULL, 2);
+  pthread_create(&other, NULL, stop_again, NULL);
+  for (int i = 0; i < kRounds; ++i) {
+    pasta_stop();
+    pthread_barrier_wait(&both);
+    pasta_start();
+    pthread_barrier_wait(&both);
+    pasta_mark("after");
+    launch("after", thread);
+  }
+  pthread_join(other, NULL);
+}
+static void run_failing(void) {
+  void (*fail)(void);
+  number_function launch_unfinished;
+  *(void**)&fail = find(cupti, "fail");
+  *(void**)&launch_unfinished = find(cupti, "launch_unfinished");
+  launch("before", thread);
+  launch_unfinished(thread);
+  fail();
+  launch("after", thread);
+}
+
 static void run_asks(void) {
   number_function ask;
   *(void**)&ask = find(cupti, "ask");
@@ -244,6 +294,11 @@ int main(int argc, char** argv) {
   void* collector = dlopen(library, RTLD_NOW);
   if (collector == NULL) return 3;
   *(void**)&initialize = find(collector, "InitializeInjection");
+  if (strcmp(argv[1], "early") == 0) {
+    register_function take;
+    *(void**)&take = find(dlopen("libcupti.so.13", RTLD_NOW), "cuptiActivityRegisterCallbacks");
+    if (take(NULL, NULL) != 0) return 6;
+  }
   if (initialize() != 1) return 5;
   cupti = dlopen("libcupti.so.13", RTLD_NOW);
   if (cupti == NULL) return 5;
@@ -259,6 +314,18 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "fills") == 0) return run_fills(), 0;
   if (strcmp(argv[1], "waits") == 0) return run_waits(), 0;
   if (strcmp(argv[1], "asks") == 0) return run_asks(), 0;
+  if (strcmp(argv[1], "interrupted") == 0) return run_interrupted(), 0;
+  if (strcmp(argv[1], "race") == 0) return run_race(), 0;
+  if (strcmp(argv[1], "failing") == 0) return run_failing(), 0;
+  if (strcmp(argv[1], "exec") == 0) {
+    launch("before exec", thread);
+    char* again[] = {argv[0], "exit", NULL};
+    execv("/proc/self/exe", again);
+  }
+  if (strcmp(argv[1], "quick_exit") == 0) {
+    launch("before quick_exit", thread);
+    quick_exit(7);
+  }
   const uint64_t step = pasta_begin("step");
   const uint64_t forward = pasta_begin("forward");
   launch("_Z4gemmPfi", thread);

@@ -167,8 +167,10 @@ class Nodes {
 struct State {
   Api api{};
   pid_t process = 0;
-  std::atomic<bool> active = false;  // until CUPTI is another's
-  std::atomic<bool> used = false;    // and ever after
+  std::atomic<bool> active = false;    // until CUPTI is another's, or has ended
+  std::atomic<bool> serves = false;    // until what it had is taken, too
+  std::atomic<bool> used = false;      // and ever after
+  std::atomic<bool> of_other = false;  // another has records written for it
   pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> recording = false;
   bool enabled_before = false;  // so that what is refused is said once
@@ -677,7 +679,9 @@ void take_complete() {
 // Nothing that is pushed later ends earlier than this.
 void tell_hold() {
   std::int64_t oldest = trace::spool_now_ns();
-  const std::uint32_t count = g.buffer_count.load(std::memory_order_acquire);
+  // What CUPTI has not given back by then never comes.
+  const std::uint32_t count =
+      g.serves.load(std::memory_order_acquire) ? g.buffer_count.load(std::memory_order_acquire) : 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::int64_t lent = g.buffers[i].lent_ns.load(std::memory_order_relaxed);
     if (lent != 0 && lent < oldest) oldest = lent;
@@ -728,8 +732,10 @@ void tell_losses() {
 }
 
 void flush_and_take(bool forced) {
-  read_clock();
-  g.api.flush_all(forced ? 1 : 0);
+  if (g.serves.load(std::memory_order_acquire)) {
+    read_clock();
+    g.api.flush_all(forced ? 1 : 0);
+  }
   take_complete();
   if (forced) tell_losses();
   tell_hold();
@@ -765,7 +771,7 @@ void look(bool wanted, bool due) noexcept {
     flush_and_take(true);
   } else if (!due) {
     take_complete();
-  } else if (g.active.load(std::memory_order_acquire) && is_any_lent()) {
+  } else if (g.serves.load(std::memory_order_acquire) && is_any_lent()) {
     flush_and_take(false);
   } else {
     tell_hold();
@@ -837,6 +843,7 @@ Api::Result switch_kind(RecordKind kind, bool on) {
 
 void watch_waits(bool on) {
   if (g.subscriber == nullptr) return;
+  if (on) g.in_waits.clear();
   for (const CallbackDomain domain : {CallbackDomain::kDriver, CallbackDomain::kRuntime}) {
     for (std::uint32_t call = 1; call < kMostCallbacks; ++call) {
       if (wait_call_of(domain == CallbackDomain::kDriver, call).target == SyncTarget::kUnknown) {
@@ -876,10 +883,10 @@ void follow_python() {
 // Turns recording on or off as the collection is. What was never on costs nothing; what was, and is
 // off, costs each launch a little: so nothing is turned on before it is wanted.
 void follow_collection() noexcept {
-  const bool wanted = trace::is_collecting();
   if (!g.active.load(std::memory_order_acquire)) return;
-  if (wanted == g.recording.load(std::memory_order_acquire)) return follow_python();
   pthread_mutex_lock(&g.switching);
+  // Asked for here, so that of two threads that change it the last to come does what is so then.
+  const bool wanted = trace::is_collecting();
   if (g.active.load(std::memory_order_acquire) &&
       wanted != g.recording.load(std::memory_order_acquire)) {
     for (std::size_t i = 0; i < std::size(kKinds); ++i) {
@@ -1008,9 +1015,19 @@ void on_call(bool of_driver, std::uint32_t callback, const CallData& call) {
   if (!entering) place(call);
 }
 
+// CUPTI takes itself out of the process.
+void on_fatal_error(const StateData& data) {
+  g.active.store(false, std::memory_order_release);
+  g.serves.store(false, std::memory_order_release);
+  g.recording.store(false, std::memory_order_release);
+  note_result("CUDA from shortly before it failed on", data.result);
+}
+
 void on_callback(void*, std::int32_t domain, std::uint32_t callback, const void* data) noexcept {
   const int kept = errno;
-  if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
+  if (domain == static_cast<std::int32_t>(CallbackDomain::kState)) {
+    if (callback == kFatalError) on_fatal_error(*static_cast<const StateData*>(data));
+  } else if (domain == static_cast<std::int32_t>(CallbackDomain::kResource)) {
     const void* what = static_cast<const ResourceData*>(data)->what;
     if (callback == kContextCreated) {
       add_device(static_cast<const ResourceData*>(data)->context);
@@ -1036,6 +1053,7 @@ void enable_callbacks() {
       want(CallbackDomain::kRuntime, of[1]);
     }
   }
+  want(CallbackDomain::kState, kFatalError);
   want(CallbackDomain::kResource, kContextCreated);
   if (g.api.graph_node_id != nullptr && !asked_for(trace::spool::kCudaWholeGraphs)) {
     want(CallbackDomain::kResource, kGraphNodeCreated);
@@ -1090,8 +1108,6 @@ void unsubscribe() {
   g.subscriber = nullptr;
 }
 
-bool is_ours() { return g.active.load(std::memory_order_acquire) && g.process == getpid(); }
-
 }  // namespace
 
 void start() noexcept {
@@ -1104,6 +1120,8 @@ void start() noexcept {
     note(Reason::kNotRecorded, text);
     return;
   }
+  constexpr char kOfOther[] = "CUDA is not watched: another tool in the program has CUPTI already";
+  if (g.of_other.load(std::memory_order_acquire)) return note(Reason::kNotRecorded, kOfOther);
   {
     std::uint32_t version = 0;
     g.api.get_version(&version);
@@ -1120,9 +1138,7 @@ void start() noexcept {
   // CUPTI has room for one, and who was there first keeps it.
   if (const Api::Result result = g.api.subscribe(&g.subscriber, on_callback, nullptr);
       result == kTaken) {
-    note(Reason::kNotRecorded,
-         "CUDA is not watched: another tool in the program has CUPTI already");
-    return;
+    return note(Reason::kNotRecorded, kOfOther);
   } else if (result != 0) {
     g.subscriber = nullptr;
     note_result("graphs' origins, what is waited for and the switch of profilers", result);
@@ -1148,6 +1164,7 @@ void start() noexcept {
   g.raw_times.store(is_device_clock_wanted() && g.api.enable_raw_times(1) == 0,
                     std::memory_order_release);
   g.used.store(true, std::memory_order_release);
+  g.serves.store(true, std::memory_order_release);
   g.runtime_by_kind = !trace::is_collecting();
   g.active.store(true, std::memory_order_release);
   trace::on_collection_change(follow_collection);
@@ -1156,22 +1173,33 @@ void start() noexcept {
 }
 
 void flush() noexcept {
-  if (is_ours()) g.thread.flush(kMostNsOfFlush);
+  if (g.used.load(std::memory_order_acquire) && g.process == getpid()) {
+    g.thread.flush(kMostNsOfFlush);
+  }
 }
 
+void begins_other() noexcept { g.of_other.store(true, std::memory_order_release); }
+
 void hand_over() noexcept {
-  if (!is_ours()) return;
+  if (!g.active.load(std::memory_order_acquire) || g.process != getpid()) return;
   flush();
   pthread_mutex_lock(&g.switching);
-  g.active.store(false, std::memory_order_release);
-  g.recording.store(false, std::memory_order_release);
-  for (const RecordKind kind : kKinds) {
-    if (is_wanted(kind)) switch_kind(kind, false);
+  const bool was_ours = g.active.exchange(false, std::memory_order_acq_rel);
+  if (was_ours) {
+    g.recording.store(false, std::memory_order_release);
+    for (const RecordKind kind : kKinds) {
+      if (is_wanted(kind)) switch_kind(kind, false);
+    }
+    switch_calls(g.driver_calls, g.api.enable_driver_api, false);
+    if (g.raw_times.load(std::memory_order_acquire)) g.api.enable_raw_times(0);
   }
-  switch_calls(g.driver_calls, g.api.enable_driver_api, false);
-  if (g.raw_times.load(std::memory_order_acquire)) g.api.enable_raw_times(0);
-  unsubscribe();
   pthread_mutex_unlock(&g.switching);
+  if (!was_ours) return;
+  // What other threads have done meanwhile: a buffer that CUPTI keeps would be given to whoever
+  // registers next.
+  flush();
+  g.serves.store(false, std::memory_order_release);
+  unsubscribe();
   note(Reason::kNotRecorded,
        "CUDA from when the program's own profiler began: CUPTI serves only one");
 }
@@ -1183,6 +1211,7 @@ void* used_function(const char* name) noexcept {
 
 void after_fork() noexcept {
   g.active.store(false, std::memory_order_release);
+  g.serves.store(false, std::memory_order_release);
   g.recording.store(false, std::memory_order_release);
 }
 

@@ -20,6 +20,9 @@ inline constexpr std::int64_t kFlushNs = 100'000'000;
 void start() noexcept;
 // What has been recorded up to now goes into the spool; waits for that, but not for ever.
 void flush() noexcept;
+// Another profiler of this process has CUPTI write records for it: who begins later leaves it
+// alone.
+void begins_other() noexcept;
 // Another profiler of this process wants CUPTI: everything up to now goes into the spool, and from
 // now on CUPTI is its alone.
 void hand_over() noexcept;

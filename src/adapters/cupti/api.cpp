@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <climits>
@@ -40,14 +41,45 @@ class Text {
   std::size_t left_;
 };
 
+// What is asked of the driver. Found once, as CUDA begins: later it is asked from inside of its own
+// calls, where waiting for the loader could be for ever.
+struct Driver {
+  int (*version)(int*);
+  int (*get)(int*, int);
+  int (*get_name)(char*, int, int);
+  int (*get_uuid)(unsigned char*, int);
+  int (*total_memory)(std::size_t*, int);
+  int (*get_attribute)(int*, int, int);
+};
+constinit Driver g_driver{};
+
+template <class Function>
+bool find(void* library, const char* name, Function& to) {
+  to = reinterpret_cast<Function>(system_dlsym()(library, name));
+  return to != nullptr;
+}
+
+const Driver& driver() {
+  static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&finding);
+  void* cuda = g_driver.get == nullptr ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  if (cuda != nullptr) {
+    find(cuda, "cuDriverGetVersion", g_driver.version);
+    find(cuda, "cuDeviceGetName", g_driver.get_name);
+    if (!find(cuda, "cuDeviceGetUuid_v2", g_driver.get_uuid)) {
+      find(cuda, "cuDeviceGetUuid", g_driver.get_uuid);
+    }
+    find(cuda, "cuDeviceTotalMem_v2", g_driver.total_memory);
+    find(cuda, "cuDeviceGetAttribute", g_driver.get_attribute);
+    find(cuda, "cuDeviceGet", g_driver.get);
+  }
+  pthread_mutex_unlock(&finding);
+  return g_driver;
+}
+
 int driver_major() {
-  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (cuda == nullptr) return 0;
-  const auto get_version =
-      reinterpret_cast<int (*)(int*)>(system_dlsym()(cuda, "cuDriverGetVersion"));
   int version = 0;
-  const bool known = get_version != nullptr && get_version(&version) == 0;
-  dlclose(cuda);
+  const bool known = driver().version != nullptr && driver().version(&version) == 0;
   return known ? version / 1000 : 0;
 }
 
@@ -162,12 +194,6 @@ void* open_library() {
   return nullptr;
 }
 
-template <class Function>
-bool find(void* library, const char* name, Function& to) {
-  to = reinterpret_cast<Function>(system_dlsym()(library, name));
-  return to != nullptr;
-}
-
 }  // namespace
 
 Dlsym* system_dlsym() noexcept {
@@ -184,6 +210,7 @@ Dlsym* system_dlsym() noexcept {
 
 bool load_api(Api& api, char* where, std::size_t size) noexcept {
   api = {};
+  driver();
   void* library = open_library();
   if (library == nullptr) {
     Text(where, size) << "no libcupti.so.13 or libcupti.so.12 that this driver can serve is found, "
@@ -231,62 +258,47 @@ void* find_function(const char* name) noexcept {
 
 DeviceFacts device_facts(std::uint32_t ordinal) noexcept {
   DeviceFacts facts;
-  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (cuda == nullptr) return facts;
-  int (*get)(int*, int) = nullptr;
-  int (*get_name)(char*, int, int) = nullptr;
-  int (*get_uuid)(unsigned char*, int) = nullptr;
-  int (*total_memory)(std::size_t*, int) = nullptr;
-  int (*get_attribute)(int*, int, int) = nullptr;
+  const Driver& cuda = driver();
   constexpr int kMultiprocessorCount = 16;
   int device = 0;
-  if (find(cuda, "cuDeviceGet", get) && get(&device, static_cast<int>(ordinal)) == 0) {
-    if (find(cuda, "cuDeviceGetName", get_name) &&
-        get_name(facts.name, sizeof facts.name - 1, device) != 0) {
-      facts.name[0] = '\0';
-    }
-    unsigned char uuid[16] = {};
-    if ((find(cuda, "cuDeviceGetUuid_v2", get_uuid) || find(cuda, "cuDeviceGetUuid", get_uuid)) &&
-        get_uuid(uuid, device) == 0) {
-      char* to = facts.uuid;
-      for (const char c : {'G', 'P', 'U', '-'}) *to++ = c;
-      for (std::size_t i = 0; i < std::size(uuid); ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) *to++ = '-';
-        *to++ = "0123456789abcdef"[uuid[i] >> 4];
-        *to++ = "0123456789abcdef"[uuid[i] & 15];
-      }
-    }
-    std::size_t bytes = 0;
-    if (find(cuda, "cuDeviceTotalMem_v2", total_memory) && total_memory(&bytes, device) == 0) {
-      facts.memory_bytes = bytes;
-    }
-    int count = 0;
-    if (find(cuda, "cuDeviceGetAttribute", get_attribute) &&
-        get_attribute(&count, kMultiprocessorCount, device) == 0) {
-      facts.multiprocessors = static_cast<std::uint32_t>(count);
+  if (cuda.get == nullptr || cuda.get(&device, static_cast<int>(ordinal)) != 0) return facts;
+  if (cuda.get_name != nullptr && cuda.get_name(facts.name, sizeof facts.name - 1, device) != 0) {
+    facts.name[0] = '\0';
+  }
+  unsigned char uuid[16] = {};
+  if (cuda.get_uuid != nullptr && cuda.get_uuid(uuid, device) == 0) {
+    char* to = facts.uuid;
+    for (const char c : {'G', 'P', 'U', '-'}) *to++ = c;
+    for (std::size_t i = 0; i < std::size(uuid); ++i) {
+      if (i == 4 || i == 6 || i == 8 || i == 10) *to++ = '-';
+      *to++ = "0123456789abcdef"[uuid[i] >> 4];
+      *to++ = "0123456789abcdef"[uuid[i] & 15];
     }
   }
-  dlclose(cuda);
+  std::size_t bytes = 0;
+  if (cuda.total_memory != nullptr && cuda.total_memory(&bytes, device) == 0) {
+    facts.memory_bytes = bytes;
+  }
+  int count = 0;
+  if (cuda.get_attribute != nullptr &&
+      cuda.get_attribute(&count, kMultiprocessorCount, device) == 0) {
+    facts.multiprocessors = static_cast<std::uint32_t>(count);
+  }
   return facts;
 }
 
 bool device_place(std::uint32_t ordinal, PciPlace& place) noexcept {
-  void* cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (cuda == nullptr) return false;
-  int (*get)(int*, int) = nullptr;
-  int (*get_attribute)(int*, int, int) = nullptr;
+  const Driver& cuda = driver();
   // CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, _PCI_BUS_ID and _PCI_DEVICE_ID.
   constexpr int kWords[] = {50, 33, 34};
   int device = 0, words[3] = {};
-  bool known = find(cuda, "cuDeviceGet", get) &&
-               find(cuda, "cuDeviceGetAttribute", get_attribute) &&
-               get(&device, static_cast<int>(ordinal)) == 0;
+  bool known = cuda.get != nullptr && cuda.get_attribute != nullptr &&
+               cuda.get(&device, static_cast<int>(ordinal)) == 0;
   for (std::size_t i = 0; i < std::size(kWords); ++i) {
-    known = known && get_attribute(&words[i], kWords[i], device) == 0 && words[i] >= 0;
+    known = known && cuda.get_attribute(&words[i], kWords[i], device) == 0 && words[i] >= 0;
   }
   place = {static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
            static_cast<std::uint32_t>(words[2])};
-  dlclose(cuda);
   return known;
 }
 

@@ -467,7 +467,10 @@ KIND(kGraphTrace, GRAPH_TRACE);
 KIND(kExternalCorrelation, EXTERNAL_CORRELATION);
 
 static_assert(CUPTI_CB_DOMAIN_DRIVER_API == 1 && CUPTI_CB_DOMAIN_RUNTIME_API == 2 &&
-              CUPTI_CB_DOMAIN_RESOURCE == 3);
+              CUPTI_CB_DOMAIN_RESOURCE == 3 && CUPTI_CB_DOMAIN_STATE == 6 &&
+              kFatalError == CUPTI_CBID_STATE_FATAL_ERROR);
+SAME(StateData, result, CUpti_StateData, notification.result);
+SAME(StateData, message, CUpti_StateData, notification.message);
 static_assert(kProfilerStart[0] == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart &&
               kProfilerStart[1] == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000 &&
               kProfilerStop[0] == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop &&

@@ -213,13 +213,14 @@ struct StreamRecord {
 
 // --- callbacks, in CUPTI's numbers
 
-enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource = 3 };
+enum class CallbackDomain : std::int32_t { kDriver = 1, kRuntime = 2, kResource = 3, kState = 6 };
 // The ones that are asked for. None is of a call that comes often.
 inline constexpr std::uint32_t kProfilerStart[] = {308, 171};  // of the driver, of the runtime
 inline constexpr std::uint32_t kProfilerStop[] = {309, 172};
 inline constexpr std::uint32_t kContextCreated = 1;
 inline constexpr std::uint32_t kGraphNodeCreated = 13;
 inline constexpr std::uint32_t kGraphNodeCloned = 20;
+inline constexpr std::uint32_t kFatalError = 1;  // CUPTI takes itself out of the process
 
 // Leading fields of what a callback is given: of a call, of a resource, and what `what` points to:
 // of a graph's node.
@@ -240,6 +241,10 @@ struct ResourceData {
 };
 struct GraphData {
   void *graph, *original_graph, *node, *original_node;
+};
+struct StateData {
+  std::int32_t result;
+  const char* message;  // may be none
 };
 
 }  // namespace pasta::adapters::cupti

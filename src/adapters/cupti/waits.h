@@ -91,6 +91,10 @@ class ThreadsInside {
   void enter(std::uint32_t thread) { slot(thread).store(thread, std::memory_order_relaxed); }
   void leave(std::uint32_t thread) { slot(thread).store(0, std::memory_order_relaxed); }
   bool has(std::uint32_t thread) { return slot(thread).load(std::memory_order_relaxed) == thread; }
+  // Before calls are told of again: who was in one when that ended has left it since.
+  void clear() {
+    for (auto& slot : slots_) slot.store(0, std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<std::uint32_t>& slot(std::uint32_t thread) { return slots_[thread % 4096]; }

@@ -285,10 +285,11 @@ class Run final : public Adapter {
       const std::string where = fmt::format("process {}", process.process);
       problem(Reason::kDroppedByCollector, process.dropped, where);
       problem(Reason::kEndWithoutBegin, process.unmatched, where);
-      if (!process.alive && !process.exited && process.replaced_ns == 0 &&
-          has_vendor_buffers(number)) {
-        problem(Reason::kCollectorWarning, 1,
-                where + " was killed: what CUPTI had not handed out by then is not known");
+      if (!process.alive && !process.exited && has_vendor_buffers(number)) {
+        const char* how = process.replaced_ns == 0 ? "was killed" : "executed another program";
+        problem(
+            Reason::kCollectorWarning, 1,
+            fmt::format("{} {}: what CUPTI had not handed out by then is not known", where, how));
       }
       // In a snapshot of what is still running nothing is lost by it.
       if (over_ != nullptr || run.over || !process.alive) {
