@@ -4,11 +4,13 @@
 Prints one JSON object a model: the times of its steps in ms, and under a profiler of PyTorch how many
 kernels it saw in these steps and how long they took. With --serve it makes all models, says that it is
 ready, and for each line of its input that names one does STEPS steps of it with what watches it off, and
-as many with it on, and that TURNS times: what is compared has the same memory, cores and minutes. With
+as many with it on, and that TURNS times, each first as often as the other: what is compared has the same
+memory, cores and minutes. With
 --states it does so many steps of each model with the collector that does nothing asked for each of these
 kinds ("-": for none), again and again for SECONDS a model, in one process. With --memory SECONDS it does
 steps of a model for so long, and tells its resident memory, every half second."""
 import argparse
+import collections
 import contextlib
 import ctypes
 import json
@@ -232,7 +234,7 @@ class Cores:
 
 def serve(arguments):
     cores = Cores()
-    made = {}
+    made, turns = {}, collections.Counter()
     for name in arguments.models:
         made[name] = make(name)
         for _ in range(WARM_UP):
@@ -243,9 +245,9 @@ def serve(arguments):
     for line in sys.stdin:
         step = made[line.strip()]
         parts = {"off": [], "on": []}
-        for turn in range(arguments.turns):
-            # Each is first as often as the other.
-            for part in ("off", "on") if turn % 2 == 0 else ("on", "off"):
+        for _ in range(arguments.turns):
+            turns[line] += 1
+            for part in ("off", "on") if turns[line] % 2 == 1 else ("on", "off"):
                 with switch() if part == "on" else contextlib.nullcontext():
                     for _ in range(AGAIN):
                         step()
@@ -314,6 +316,7 @@ def main():
     parser.add_argument("steps", type=int)
     parser.add_argument("models", nargs="+", choices=MODELS)
     parser.add_argument("--profiler", choices=(*KINETO, "nvtx", *PROTON))
+    parser.add_argument("--export", metavar="FILE", help="where Kineto's trace is written")
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--switch", default="none",
                         choices=("none", "floor", "pasta", "nvtx", "pasta_nvtx", *KINETO, *PROTON))
@@ -339,6 +342,8 @@ def main():
         result["proton"] = sum(counts)
         if profile and arguments.profiler in KINETO:
             result["kernels"] = kernels_of(profile)
+            if arguments.export:
+                profile.export_chrome_trace(arguments.export)
         print(json.dumps({"model": name, **result}), flush=True)
         del step
         torch.cuda.empty_cache()
