@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "base/iteration_counter.h"
@@ -118,11 +117,12 @@ struct KnownFrame {
   std::uint32_t next;  // index of the one that was asked for after it the last time
 };
 
-// Texts that were asked for not long ago, found by where they lie and how long they are. What lies
-// there may have changed, so a copy is compared.
+// Texts that were asked for not long ago, found by how they begin and end: programs may make the
+// same one again elsewhere. A copy is compared.
 class Recent {
  public:
   [[nodiscard]] std::uint32_t find(std::string_view text) const {
+    if (text.size() > sizeof Entry::text) return 0;
     const Entry& entry = entries_[place_of(text)];
     return entry.bytes == text.size() && same(entry.text, text) ? entry.id : 0;
   }
@@ -138,14 +138,27 @@ class Recent {
  private:
   struct Entry {
     std::uint32_t id, bytes;  // 0 = empty
-    char text[56];
+    char text[120];
   };
-  static_assert(sizeof(Entry) == 64);
-  static constexpr std::size_t kEntries = 64;
+  static_assert(sizeof(Entry) == 128);
+  static constexpr std::size_t kEntries = 512;
 
+  // By products that need not wait for each other.
   static std::size_t place_of(std::string_view text) {
-    const auto at = reinterpret_cast<std::uintptr_t>(text.data());
-    return (at ^ at >> 6 ^ text.size() * 5) % kEntries;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+    std::uint64_t sum = text.size(), factor = 0x9e3779b97f4a7c15u;
+    if (text.size() >= 8) {
+      const std::size_t last = text.size() - 8;
+      for (std::size_t i = 0; i < last; i += 8) {
+        sum += word_at<std::uint64_t>(bytes + i) * factor;
+        factor += 0x3c6ef372fe94f82au;
+      }
+      sum += word_at<std::uint64_t>(bytes + last) * factor;
+    } else {
+      for (std::size_t i = 0; i < text.size(); ++i) sum = sum << 8 | bytes[i];
+      sum *= factor;
+    }
+    return (sum ^ sum >> 32) * factor >> 55;
   }
   // By words, the last of which may share bytes with the one before.
   static bool same(const char* kept, std::string_view text) {
@@ -840,10 +853,9 @@ class Discreet {
   char text_[32];
 };
 
-// What is to be kept of `told`, which may be in `memory`.
-inline const Said& keepable(const Said& told, std::optional<Discreet>& memory) {
-  if (g_run.page->hides == 0 || told.domain != ScopeDomain::kAnnotation) return told;
-  return memory.emplace(told).said();
+// Whether of what was told less is to be kept, see Discreet.
+inline bool hides(const Said& told) {
+  return g_run.page->hides != 0 && told.domain == ScopeDomain::kAnnotation;
 }
 
 // The path that a range of this name opens, which is its frame in this file.
@@ -1793,8 +1805,13 @@ void SpoolPush::fact(std::string_view key, std::string_view value) noexcept {
 }
 
 std::uint64_t SpoolPush::open(const Said& told, std::uint32_t stack) noexcept {
-  std::optional<Discreet> discreet;
-  const Said& said = keepable(told, discreet);
+  if (hides(told)) [[unlikely]] {
+    return open(told, Discreet(told).said(), stack);
+  }
+  return open(told, told, stack);
+}
+
+std::uint64_t SpoolPush::open(const Said& told, const Said& said, std::uint32_t stack) noexcept {
   SpoolThread& thread = *thread_;
   // Not that of another thread's range, whatever the program mixes up.
   const std::uint64_t token =
@@ -1948,8 +1965,13 @@ void SpoolPush::close_innermost(std::uint32_t stack) noexcept {
 }
 
 std::uint64_t SpoolPush::start(const Said& told, std::string_view lane) noexcept {
-  std::optional<Discreet> discreet;
-  const Said& said = keepable(told, discreet);
+  if (hides(told)) [[unlikely]] {
+    return start(told, Discreet(told).said(), lane);
+  }
+  return start(told, told, lane);
+}
+
+std::uint64_t SpoolPush::start(const Said& told, const Said& said, std::string_view lane) noexcept {
   const std::uint8_t meaning = begin_range(*thread_, told);
   if (!is_captured() && meaning != kCaptures) return 0;
   std::uint32_t number = 0;
@@ -2019,9 +2041,14 @@ void SpoolPush::finish(std::uint64_t range) noexcept {
   free_started(*started, number);
 }
 
-void SpoolPush::mark(const Said& told) noexcept {
-  std::optional<Discreet> discreet;
-  const Said& said = keepable(told, discreet);
+void SpoolPush::mark(const Said& said) noexcept {
+  if (hides(said)) [[unlikely]] {
+    return add_mark(Discreet(said).said());
+  }
+  add_mark(said);
+}
+
+void SpoolPush::add_mark(const Said& said) noexcept {
   Event event{};
   event.kind = Kind::kScope;
   event.flags = kInstant;

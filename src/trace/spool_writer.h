@@ -214,6 +214,11 @@ class SpoolPush {
 
  private:
   explicit SpoolPush(bool even_stopped) noexcept;
+  // Of what the program has told, `said` is to be kept.
+  std::uint64_t open(const Said& told, const Said& said, std::uint32_t stack) noexcept;
+  std::uint64_t start(const Said& told, const Said& said, std::string_view lane) noexcept;
+  void add_mark(const Said& said) noexcept;
+
   SpoolThread* thread_;
 };
 

@@ -26,6 +26,13 @@ inline std::string_view from(std::string_view text, std::size_t at) {
   return {text.data() + at, text.size() - at};
 }
 
+// How many it begins with.
+inline std::size_t digits(std::string_view text) {
+  std::size_t count = 0;
+  while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
+  return count;
+}
+
 // A number up to a comma or the end, + 1; 0 when it is none.
 inline std::uint64_t sequence(std::string_view text) {
   constexpr std::uint64_t kLargest = ~std::uint64_t{0} / 10 - 1;
@@ -64,21 +71,22 @@ inline std::string_view value_of(std::string_view text, std::string_view key,
 }
 
 // What XLA has compiled, `text` being what stands between the two '#'. A name may have commas.
-inline OperatorText of_xla(std::string_view text) {
-  OperatorText out{.name = value_of(text, "name=", ",hlo_op="), .sizes = {}, .hlo = {}};
+// False when it has no name.
+inline bool read_xla(std::string_view text, OperatorText& to) {
+  const std::string_view name = value_of(text, "name=", ",hlo_op=");
   const std::string_view hlo = value_of(text, "hlo_op=", ",");
-  if (text.substr(0, 5) != "name=" || out.name.empty()) {
-    out.name = hlo;
-  } else {
-    out.hlo = hlo;
-  }
-  out.is_operator = !out.name.empty();
-  return out;
+  const bool has_name = text.substr(0, 5) == "name=" && !name.empty();
+  if (!has_name && hlo.empty()) return false;
+  to.is_operator = true;
+  to.name = has_name ? name : hlo;
+  if (has_name) to.hlo = hlo;
+  return true;
 }
 
 }  // namespace operator_text
 
 inline OperatorText read_operator(std::string_view text) {
+  OperatorText out;
   constexpr std::string_view kSequence = ", seq = ";
   constexpr std::string_view kOperatorId = ", op_id = ";
   constexpr std::string_view kSizes = ", sizes = ";
@@ -86,10 +94,8 @@ inline OperatorText read_operator(std::string_view text) {
   if (text.size() > kThunk.size() && text.substr(0, kThunk.size()) == kThunk &&
       text.back() == '#') {
     const std::string_view said = operator_text::from(text, kThunk.size());
-    const OperatorText of_xla = operator_text::of_xla({said.data(), said.size() - 1});
-    if (of_xla.is_operator) return of_xla;
+    if (operator_text::read_xla({said.data(), said.size() - 1}, out)) return out;
   }
-  OperatorText out{.name = text, .sizes = {}, .hlo = {}};
   // One look at the text for all keys: most have the first that comes, and many have none.
   std::size_t end = text.find(',');
   for (; end != text.npos; end = text.find(',', end + 1)) {
@@ -100,11 +106,23 @@ inline OperatorText read_operator(std::string_view text) {
       break;
     }
   }
-  if (end == text.npos) return out;
+  if (end == text.npos) {
+    out.name = text;
+    return out;
+  }
   out.is_operator = true;
   out.name = {text.data(), end};
-  const std::string_view rest = operator_text::from(text, end);
-  if (const std::size_t at = rest.find(kSequence); at != rest.npos) {
+  std::string_view rest = operator_text::from(text, end);
+  // As PyTorch writes them most have nothing but numbers: those are read where they stand.
+  for (;;) {
+    const bool numbered = rest.substr(0, kSequence.size()) == kSequence;
+    if (!numbered && rest.substr(0, kOperatorId.size()) != kOperatorId) break;
+    rest = operator_text::from(rest, numbered ? kSequence.size() : kOperatorId.size());
+    if (numbered) out.sequence = operator_text::sequence(rest);
+    rest = operator_text::from(rest, operator_text::digits(rest));
+  }
+  if (rest.empty()) return out;
+  if (const std::size_t at = rest.find(kSequence); out.sequence == 0 && at != rest.npos) {
     out.sequence = operator_text::sequence(operator_text::from(rest, at + kSequence.size()));
   }
   if (const std::size_t at = rest.find(kSizes); at != rest.npos) {

@@ -27,6 +27,12 @@ TEST(NsysVocabulary, OperatorsOfPyTorch) {
 
   EXPECT_EQ(read_operator("f<a, b>(c), op_id = 3").name, "f<a, b>(c)");
   EXPECT_EQ(read_operator("f, seq = x").sequence, 0u);
+  const OperatorText numbers = read_operator("aten::mul, seq = 45328, op_id = 7");
+  EXPECT_EQ(numbers.sequence, 45329u);
+  EXPECT_EQ(numbers.sizes, "");
+  const OperatorText turned = read_operator("f, op_id = 7, sizes = [[2, 3]], seq = 5");
+  EXPECT_EQ(turned.sequence, 6u);
+  EXPECT_EQ(turned.sizes, "[[2, 3]]");
   for (const auto* const broken :
        {"f, sizes = [[2, 3]", "f, sizes = 5", "f, sizes = [[a]]", "f, sizes = ", "f, sizes = ]["}) {
     EXPECT_EQ(read_operator(broken).sizes, "") << broken;

@@ -397,7 +397,7 @@ void Places::find_in(Stack& frames, bool all) noexcept {
     if (!all && origin != nullptr) break;
     if (!wanted) continue;
     if (all && !told.stays) free += told.text.size();
-    places_[all ? count_++ : 0] = told.text;
+    places_[all ? count_++ : 0] = {told.text.data(), told.text.size()};
     any = true;
     best = file->owner > best ? file->owner : best;
     if (all ? free + kLongestPlace > text_ + sizeof text_ : best == Owner::kUser) break;
@@ -405,13 +405,13 @@ void Places::find_in(Stack& frames, bool all) noexcept {
   if (!all) count_ = any && origin == nullptr ? 1 : 0;
   is_library_ = best <= Owner::kLibrary;
   for (std::uint32_t i = 0; i < count_ / 2; ++i) {
-    const std::string_view inner = places_[i];
+    const Place inner = places_[i];
     places_[i] = places_[count_ - 1 - i];
     places_[count_ - 1 - i] = inner;
   }
   modules_ = {};
   if (origin == nullptr) return;
-  places_[count_++] = origin->place;
+  places_[count_++] = {origin->place.data(), origin->place.size()};
   modules_ = origin->modules;
   is_library_ = false;
 }

@@ -30,7 +30,9 @@ class Places {
   [[nodiscard]] std::uint32_t count() const { return count_; }
   // All of them are of PyTorch, what it has written, or Python's library.
   [[nodiscard]] bool are_of_library() const { return is_library_; }
-  [[nodiscard]] std::string_view operator[](std::uint32_t i) const { return places_[i]; }
+  [[nodiscard]] std::string_view operator[](std::uint32_t i) const {
+    return {places_[i].begin, places_[i].size};
+  }
 
  private:
   void find(bool all, bool at_once) noexcept;
@@ -39,7 +41,11 @@ class Places {
   std::uint32_t count_ = 0;
   bool is_library_ = false;
   std::string_view modules_;
-  std::string_view places_[kMostPlaces + 1];
+  struct Place {
+    const char* begin;
+    std::size_t size;
+  };
+  Place places_[kMostPlaces + 1];  // `count_` of them: to clear all takes longer than a push
   char text_[6 * kLongestPlace];  // of what could not be kept: all of a stack, if it is like others
 };
 
