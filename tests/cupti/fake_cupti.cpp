@@ -25,8 +25,7 @@ Api::Request request_buffer = nullptr;
 Api::Complete complete_buffer = nullptr;
 bool enabled[64] = {};
 bool enabled_calls[3][512] = {};  // each by itself, by domain
-bool left_out[512] = {};          // of the runtime's
-bool by_call = false;             // some were asked for before the first call
+bool by_call[3] = {};             // some were asked for before the first call, by domain
 bool system_threads = false;
 std::uint8_t* buffer = nullptr;
 std::size_t size = 0, used = 0;
@@ -164,10 +163,18 @@ EXPORT int cuptiGetCallbackName(int domain, std::uint32_t callback, const char**
     int domain;
     std::uint32_t callback;
     const char* name;
-  } kNames[] = {{1, 17, "cuCtxSynchronize"},           {1, 126, "cuStreamSynchronize"},
-                {2, 17, "cudaGetDevice_v3020"},        {2, 41, "cudaMemcpyAsync_v3020"},
-                {2, 51, "cudaMemsetAsync_v3020"},      {2, 131, "cudaStreamSynchronize_v3020"},
-                {2, 147, "cudaStreamWaitEvent_v3020"}, {2, 211, "cudaLaunchKernel_v7000"}};
+  } kNames[] = {{1, 17, "cuCtxSynchronize"},
+                {1, 126, "cuStreamSynchronize"},
+                {1, 307, "cuLaunchKernel"},
+                {1, 311, "cuProfilerInitialize"},
+                {2, 170, "cudaProfilerInitialize_v4000"},
+                {2, 171, "cudaProfilerStart_v4000"},
+                {2, 17, "cudaGetDevice_v3020"},
+                {2, 41, "cudaMemcpyAsync_v3020"},
+                {2, 51, "cudaMemsetAsync_v3020"},
+                {2, 131, "cudaStreamSynchronize_v3020"},
+                {2, 147, "cudaStreamWaitEvent_v3020"},
+                {2, 211, "cudaLaunchKernel_v7000"}};
   for (const auto& row : kNames) {
     if (row.domain != domain || row.callback != callback) continue;
     *name = row.name;
@@ -177,6 +184,11 @@ EXPORT int cuptiGetCallbackName(int domain, std::uint32_t callback, const char**
 }
 EXPORT int cuptiActivityRegisterCallbacks(Api::Request request, Api::Complete complete) {
   if (buffer != nullptr) std::fprintf(stderr, "fake: who registers gets another's buffer\n");
+  for (const auto& calls : enabled_calls) {
+    for (const bool on : calls) {
+      if (on) std::fprintf(stderr, "fake: who registers gets calls that another asked for\n");
+    }
+  }
   request_buffer = request;
   complete_buffer = complete;
   return 0;
@@ -191,19 +203,18 @@ EXPORT int cuptiActivityEnable(RecordKind kind) {
     std::fprintf(stderr, "fake: kind %d is on\n", static_cast<int>(kind));
   return 0;
 }
-// Not by every CUPTI of 12. Of the runtime's, what is first asked for when that has begun is never
-// told.
-EXPORT int cuptiActivityEnableRuntimeApi(std::uint32_t id, std::uint8_t on) {
+// Not by every CUPTI of 12. It is asked for at any time only if some were when CUDA began.
+int enable_call(int domain, std::uint32_t id, bool on) {
   if (std::getenv("FAKE_CUDA") != nullptr) return 27;
-  by_call = by_call || (on != 0 && correlation == 0);
-  enabled_calls[2][id] = on != 0 && by_call;
-  left_out[id] = on == 0;
+  by_call[domain] = by_call[domain] || (on && correlation == 0);
+  enabled_calls[domain][id] = on && by_call[domain];
   return 0;
 }
+EXPORT int cuptiActivityEnableRuntimeApi(std::uint32_t id, std::uint8_t on) {
+  return enable_call(2, id, on != 0);
+}
 EXPORT int cuptiActivityEnableDriverApi(std::uint32_t id, std::uint8_t on) {
-  if (std::getenv("FAKE_CUDA") != nullptr) return 27;
-  enabled_calls[1][id] = on != 0;
-  return 0;
+  return enable_call(1, id, on != 0);
 }
 // Not in the headers, and not in each CUPTI of 12.
 EXPORT int cuptiActivityEnableRawTimestamps(std::uint8_t on) {
@@ -279,11 +290,6 @@ EXPORT void capture(std::uint64_t node) { tell_node(13, node, 0); }
 EXPORT void instantiate(std::uint64_t node, std::uint64_t original) {
   tell_node(20, node, original);
 }
-// cudaProfilerStart and cudaProfilerStop.
-EXPORT void profiler(bool start) {
-  const std::uint32_t id = start ? 171 : 172;
-  for (std::int32_t site = 0; site < 2; ++site) call_back(2, id, site);
-}
 // As after an error that it cannot go on after: it takes itself out of the process.
 EXPORT void fail() {
   call_back(6, 1, StateData{1, nullptr});
@@ -329,7 +335,7 @@ ApiRecord call_of(std::uint32_t id, std::uint32_t thread, bool of_driver = false
   call.thread = system_threads ? thread : 0;
   if (++correlation == 0) correlation = 1;  // 0 is no number
   call.correlation = correlation;
-  if (of_driver || !left_out[id]) tell(call, enabled_calls[of_driver ? 1 : 2][id]);
+  tell(call, enabled_calls[of_driver ? 1 : 2][id]);
   while (now() < call.end) {
   }
   return call;
@@ -350,6 +356,14 @@ ApiRecord told_call(std::uint32_t id, std::uint32_t thread) {
 
 }  // namespace
 
+// cudaProfilerStart and cudaProfilerStop. Of a call of which is asked before its end its record is
+// told.
+EXPORT void profiler(bool start) {
+  const std::uint32_t id = start ? 171 : 172;
+  call_back(2, id, std::int32_t{0});
+  call_back(2, id, std::int32_t{1});
+  if (enabled_calls[2][id]) call_of(id, static_cast<std::uint32_t>(gettid()));
+}
 // A call whose kernel is still under way, and then all that is known is handed out: when it
 // returns, that has been taken.
 EXPORT void launch_unfinished(std::uint32_t thread) {
@@ -405,6 +419,18 @@ EXPORT void fill(std::uint32_t thread) {
   fill.correlation = call.correlation;
   tell(fill);
 }
+static void tell_kernel(const char* name, const ApiRecord& call, std::uint64_t node) {
+  KernelRecord kernel{};
+  kernel.kind = RecordKind::kConcurrentKernel;
+  kernel.name = name;
+  kernel.context = 1;
+  kernel.stream = 7;
+  kernel.correlation = correlation;
+  set_device(kernel, call.end);
+  kernel.graph_node = node;
+  for (int i = 0; i < 3; ++i) kernel.grid[i] = kernel.block[i] = i + 1;
+  tell(kernel);
+}
 EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t node) {
   const ApiRecord call = told_call(211, thread);
   if (node != 0 && enabled[static_cast<int>(RecordKind::kGraphTrace)]) {
@@ -417,16 +443,11 @@ EXPORT void launch_node(const char* name, std::uint32_t thread, std::uint64_t no
     graph.stream = 7;
     return tell(graph);
   }
-  KernelRecord kernel{};
-  kernel.kind = RecordKind::kConcurrentKernel;
-  kernel.name = name;
-  kernel.context = 1;
-  kernel.stream = 7;
-  kernel.correlation = correlation;
-  set_device(kernel, call.end);
-  kernel.graph_node = node;
-  for (int i = 0; i < 3; ++i) kernel.grid[i] = kernel.block[i] = i + 1;
-  tell(kernel);
+  tell_kernel(name, call, node);
+}
+// By the driver alone.
+EXPORT void launch_by_driver(const char* name, std::uint32_t thread) {
+  tell_kernel(name, call_of(307, thread, true), 0);
 }
 EXPORT void launch(const char* name, std::uint32_t thread) { launch_node(name, thread, 0); }
 // On the thread that calls; as a function that a thread can begin with. A kernel's name stays.

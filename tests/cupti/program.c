@@ -99,16 +99,21 @@ static int profile(void* library) {
 /* Only what is between start and stop of the profiler, twice. */
 static void run_profiled(void) {
   number_function profiler, ask;
+  launch_function launch_by_driver;
+  *(void**)&launch_by_driver = find(cupti, "launch_by_driver");
   *(void**)&profiler = find(cupti, "profiler");
   *(void**)&ask = find(cupti, "ask");
   for (int i = 0; i < 2; ++i) {
     launch("outside", thread);
+    launch_by_driver("outside", thread);
     profiler(1);
     launch("inside", thread);
+    launch_by_driver("inside", thread);
     ask(thread);
     profiler(0);
   }
   launch("outside", thread);
+  launch_by_driver("outside", thread);
 }
 
 /* As after four thousand million calls. */

@@ -178,8 +178,8 @@ struct State {
     std::uint32_t ids[1024];
     std::uint32_t count;
   };
-  Calls runtime_calls = {}, runtime_queries = {}, driver_calls = {};
-  bool runtime_by_kind = false;
+  Calls runtime_calls = {}, driver_calls = {};
+  Calls never_made[2] = {};                     // of the driver, of the runtime
   WaitCall wait_calls[2][kMostCallbacks] = {};  // by the domain: see wait_call_of()
   Calls launches[2] = {};                       // of the driver, of the runtime
   // Of which of them and of waits it is asked where Python makes them.
@@ -831,14 +831,19 @@ bool switch_calls(const State::Calls& calls, SetCall set, bool on) {
   return done;
 }
 
-// The kind of all calls of the runtime costs those that are left out, too. But calls that are asked
-// for one by one are told of only if some were when the runtime began.
+// The kind of all calls of the runtime costs those that are left out, too.
 Api::Result switch_kind(RecordKind kind, bool on) {
-  if (kind != RecordKind::kRuntime) return on ? g.api.enable(kind) : g.api.disable(kind);
-  if (!g.runtime_by_kind && switch_calls(g.runtime_calls, g.api.enable_runtime_api, on)) return 0;
-  const Api::Result result = on ? g.api.enable(kind) : g.api.disable(kind);
-  if (on && result == 0) switch_calls(g.runtime_queries, g.api.enable_runtime_api, false);
-  return result;
+  if (kind == RecordKind::kRuntime && switch_calls(g.runtime_calls, g.api.enable_runtime_api, on)) {
+    return 0;
+  }
+  return on ? g.api.enable(kind) : g.api.disable(kind);
+}
+
+// CUPTI tells of single calls only if some were asked for when CUDA began: so that they can be
+// asked for at any time, some always are, which are never made.
+void switch_never_made(bool on) {
+  switch_calls(g.never_made[0], g.api.enable_driver_api, on);
+  switch_calls(g.never_made[1], g.api.enable_runtime_api, on);
 }
 
 void watch_waits(bool on) {
@@ -1072,12 +1077,15 @@ bool set_up() {
     note_result("anything", result);
     return false;
   }
+  // Where they begin and end collection, the switches of profilers are no part of it.
+  const bool by_profiler = trace::capture_by() == trace::spool::CaptureBy::kProfiler;
   find_calls(
       CallbackDomain::kRuntime,
-      [](std::string_view name) { return !begins_with_one(name, kQueries); }, g.runtime_calls);
-  find_calls(
-      CallbackDomain::kRuntime,
-      [](std::string_view name) { return begins_with_one(name, kQueries); }, g.runtime_queries);
+      [&](std::string_view name) {
+        return !begins_with_one(name, kQueries) &&
+               !(by_profiler && name.starts_with("cudaProfiler"));
+      },
+      g.runtime_calls);
   find_calls(
       CallbackDomain::kDriver,
       [](std::string_view name) {
@@ -1091,6 +1099,9 @@ bool set_up() {
   find_calls(
       CallbackDomain::kRuntime,
       [](std::string_view name) { return begins_with_one(name, kRuntimeLaunches); }, g.launches[1]);
+  const auto never_made = [](std::string_view name) { return begins_with_one(name, kNeverMade); };
+  find_calls(CallbackDomain::kDriver, never_made, g.never_made[0]);
+  find_calls(CallbackDomain::kRuntime, never_made, g.never_made[1]);
   for (const CallbackDomain domain : {CallbackDomain::kDriver, CallbackDomain::kRuntime}) {
     for (std::uint32_t call = 1; call < kMostCallbacks; ++call) {
       const char* name = nullptr;
@@ -1165,7 +1176,7 @@ void start() noexcept {
                     std::memory_order_release);
   g.used.store(true, std::memory_order_release);
   g.serves.store(true, std::memory_order_release);
-  g.runtime_by_kind = !trace::is_collecting();
+  switch_never_made(true);
   g.active.store(true, std::memory_order_release);
   trace::on_collection_change(follow_collection);
   follow_collection();
@@ -1191,6 +1202,7 @@ void hand_over() noexcept {
       if (is_wanted(kind)) switch_kind(kind, false);
     }
     switch_calls(g.driver_calls, g.api.enable_driver_api, false);
+    switch_never_made(false);
     if (g.raw_times.load(std::memory_order_acquire)) g.api.enable_raw_times(0);
   }
   pthread_mutex_unlock(&g.switching);

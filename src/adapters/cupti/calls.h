@@ -44,6 +44,10 @@ inline constexpr std::string_view kDriverLaunches[] = {"cuLaunch", "cuGraphLaunc
 inline constexpr std::string_view kRuntimeLaunches[] = {
     "cudaLaunch", "__cudaLaunch", "cudaGraphLaunch", "cudaMemcpy", "cudaMemset"};
 
+// What no program calls any more: since CUDA 12 the runtime has it no longer, and the driver's does
+// nothing.
+inline constexpr std::string_view kNeverMade[] = {"cuProfilerInitialize", "cudaProfilerInitialize"};
+
 template <class Texts>
 constexpr bool begins_with_one(std::string_view name, const Texts& beginnings) {
   for (const std::string_view beginning : beginnings) {
