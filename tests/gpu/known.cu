@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -498,22 +499,92 @@ int timing(int count, int pause_us, int device) {
   return 0;
 }
 
-// By the driver alone: no call of the runtime.
-int driver(int count) {
-  // The kernels are of this program's module; its handle comes by the runtime, the launches do not.
-  cudaFunction_t function;
-  CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(empty)));
-  decltype(&cuLaunchKernel) launch = nullptr;
-  decltype(&cuCtxSynchronize) wait = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", reinterpret_cast<void**>(&launch), 12000,
-                                         cudaEnableDefault, &found));
-  CHECK(cudaGetDriverEntryPointByVersion("cuCtxSynchronize", reinterpret_cast<void**>(&wait), 12000,
-                                         cudaEnableDefault, &found));
-  for (int i = 0; i < count; ++i) {
-    if (launch(function, 2, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) != CUDA_SUCCESS) return 6;
+// Launches by the driver alone, as compilers of kernels make them: each second one by
+// cuLaunchKernelEx(). The kernels are of this program's module; its handle comes by the runtime.
+class ByDriver {
+ public:
+  ByDriver() {
+    void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == nullptr) std::exit(4);
+    const auto find = [&](auto& to, const char* name) {
+      to = reinterpret_cast<std::decay_t<decltype(to)>>(dlsym(library, name));
+      if (to == nullptr) std::exit(4);
+    };
+    find(launch_, "cuLaunchKernel");
+    find(launch_ex_, "cuLaunchKernelEx");
+    find(wait_, "cuCtxSynchronize");
+    CHECK(cudaGetFuncBySymbol(&empty_, reinterpret_cast<const void*>(empty)));
+    CHECK(cudaGetFuncBySymbol(&spin_, reinterpret_cast<const void*>(spin)));
   }
-  return wait() == CUDA_SUCCESS ? 0 : 6;
+  void empty_kernel() { launch(empty_, 32, nullptr); }
+  void spin_kernel() {
+    long long cycles = 1000;
+    void* parameters[] = {&cycles};
+    launch(spin_, 1, parameters);
+  }
+  void wait() {
+    if (wait_() != CUDA_SUCCESS) std::exit(6);
+  }
+
+ private:
+  void launch(CUfunction function, unsigned threads, void** parameters) {
+    CUlaunchConfig config{};
+    config.gridDimX = 2;
+    config.blockDimX = threads;
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+    const CUresult result =
+        launched_++ % 2 == 0
+            ? launch_(function, 2, 1, 1, threads, 1, 1, 0, nullptr, parameters, nullptr)
+            : launch_ex_(&config, function, parameters, nullptr);
+    if (result != CUDA_SUCCESS) std::exit(6);
+  }
+  decltype(&cuLaunchKernel) launch_;
+  decltype(&cuLaunchKernelEx) launch_ex_;
+  decltype(&cuCtxSynchronize) wait_;
+  cudaFunction_t empty_, spin_;
+  int launched_ = 0;
+};
+
+int driver(int count) {
+  ByDriver by_driver;
+  for (int i = 0; i < count; ++i) by_driver.empty_kernel();
+  by_driver.wait();
+  return 0;
+}
+
+// The same in steps that are told of: ten of "spin" in each of the third ten, around which are also
+// a range, and start and stop of the profiler; before and after "empty".
+int driver_steps(int count) {
+  ByDriver by_driver;
+  uint64_t range = 0;
+  for (int i = 0; i < count; ++i) {
+    pasta_step();
+    if (i == 20) {
+      CHECK(cudaProfilerStart());
+      range = pasta_begin("inside");
+    }
+    for (int k = 0; k < 10; ++k) i / 10 == 2 ? by_driver.spin_kernel() : by_driver.empty_kernel();
+    by_driver.wait();
+    if (i == 29) {
+      pasta_end(range);
+      CHECK(cudaProfilerStop());
+    }
+  }
+  pasta_step();
+  return 0;
+}
+
+// As ranges() below.
+int driver_ranges(int count) {
+  ByDriver by_driver;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t range = pasta_begin("inside");
+    for (int k = 0; k < 10; ++k) by_driver.spin_kernel();
+    pasta_end(range);
+    for (int k = 0; k < 10; ++k) by_driver.empty_kernel();
+  }
+  by_driver.wait();
+  return 0;
 }
 
 // Kernels inside of a range, and others outside.
@@ -690,6 +761,8 @@ int main(int argc, char** argv) {
     return timing(first, number(argc, argv, 3, 0), number(argc, argv, 4, 0));
   }
   if (mode == "driver") return driver(first);
+  if (mode == "driver_steps") return driver_steps(first);
+  if (mode == "driver_ranges") return driver_ranges(first);
   if (mode == "ranges") return ranges(first);
   if (mode == "storm") return storm(first);
   if (mode == "storm_in_turns") return storm_in_turns(first);
