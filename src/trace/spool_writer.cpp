@@ -1891,9 +1891,11 @@ std::uint64_t SpoolPush::open(const Said& told, const Said& said, std::uint32_t 
   return token;
 }
 
+bool SpoolPush::is_too_deep(std::uint64_t token) noexcept { return (token & kDeep) != 0; }
+
 void SpoolPush::close(std::uint64_t token) noexcept {
   SpoolThread& thread = *thread_;
-  if ((token == 0 || (token & kDeep) != 0) && unskip(thread, 0)) return;
+  if ((token == 0 || is_too_deep(token)) && unskip(thread, 0)) return;
   std::uint32_t at = thread.open_count;
   while (at > 0 && token != 0 && thread.open[at - 1].token != token) --at;
   if (at > 0) {

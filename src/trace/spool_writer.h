@@ -183,6 +183,8 @@ class SpoolPush {
   // A range of this thread from now on; gives what close() needs. Collection may be stopped: then
   // it is not kept, and still has to be closed.
   std::uint64_t open(const Said& said, std::uint32_t stack = 0) noexcept;
+  // Whether what open() has given is of a range that is nested too deep to be kept.
+  static bool is_too_deep(std::uint64_t token) noexcept;
   // Ends the range that `token` is of, which need not be the innermost; 0: the innermost.
   void close(std::uint64_t token) noexcept;
   // Whether the innermost open range of this thread is called so.

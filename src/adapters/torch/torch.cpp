@@ -164,8 +164,12 @@ Object* begin_operator(Object*, Object* arguments) noexcept {
   what.is_backward = kind == kBackward;
   what.is_user_scope = kind == kUserScope;
   const PastaOpened opened = open(&what);
-  // Whoever ends places ends what is in them.
-  return number(opened.places != 0 ? opened.places : opened.range);
+  // Whoever ends places ends what is in them. Of those that are not kept it cannot be told how many
+  // that is; what is in them is too deep whether they are open or not.
+  const std::uint64_t first = opened.places != 0 ? opened.places : opened.range;
+  if (!SpoolPush::is_too_deep(first)) return number(first);
+  close(opened);
+  return number(0);
 }
 
 Object* end_operator(Object*, Object* arguments) noexcept {
@@ -185,8 +189,13 @@ Object* begin_backward(Object*, Object*) noexcept {
   std::uint64_t first = 0;
   trace::SharedPath path = trace::kNoPath;
   if (SpoolPush push; push) {
+    const std::uint32_t depth = push.depth(0);
     first = python::open_places(push, places);
     path = push.path();
+    if (SpoolPush::is_too_deep(first)) {  // as in begin_operator()
+      while (push.depth(0) > depth) push.close(0);
+      first = 0;
+    }
   }
   const bool alone = g_backwards.fetch_add(1, std::memory_order_relaxed) == 0;
   g_backward.store(alone ? path : trace::kNoPath, std::memory_order_relaxed);
