@@ -156,6 +156,7 @@ inline constexpr std::uint8_t kPathOnly = 2;  // part of paths, and no event
 inline constexpr std::uint8_t kCaptures = 1;       // it is one of those that RunPage::capture names
 inline constexpr std::uint8_t kLastIteration = 2;  // its end ends the iterations that are wanted
 inline constexpr std::uint8_t kOptimizer = 4;      // its end is the end of an iteration
+inline constexpr std::uint8_t kPlaced = 8;         // where it was made is told
 
 // A range of the process that has not ended, in the page of the thread that began it. Any thread
 // may end it.

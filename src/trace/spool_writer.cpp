@@ -1106,6 +1106,7 @@ void begin_lane(SpoolThread& thread) {
   for (std::uint32_t i = 0; i < thread.open_count; ++i) {
     OpenRange& range = thread.open[i];
     range.name = range.scope = range.frame = range.arguments = 0;
+    range.captures &= static_cast<std::uint8_t>(~kPlaced);  // which is not kept
     if (range.silent == kLeftOut) continue;
     range.name = intern_text(thread, thread.open_names[i]);
     range.scope = frame;
@@ -1858,6 +1859,11 @@ std::uint64_t SpoolPush::open(const Said& told, const Said& said, std::uint32_t 
         around = said.below;
       }
     }
+    if (!said.place.empty()) {
+      const std::uint32_t place = intern_text(thread, said.place);
+      range.scope = intern_frame(thread, range.scope, place, ScopeDomain::kPython);
+      range.captures |= kPlaced;
+    }
     range.frame = intern_frame(thread, range.scope, range.name, said.domain);
     if (g_sharing.load(std::memory_order_relaxed) && range.frame != 0) {
       const bool is_forward = numbered && said.forward_thread == 0 && said.thread != 0;
@@ -1915,6 +1921,12 @@ bool SpoolPush::lies_in(std::string_view name, ScopeDomain domain) noexcept {
 bool SpoolPush::lies_in(ScopeDomain domain) const noexcept {
   std::uint32_t i = thread_->open_count;
   while (i > 0 && thread_->open[i - 1].domain != static_cast<std::uint16_t>(domain)) --i;
+  return i > 0;
+}
+
+bool SpoolPush::has_place() const noexcept {
+  std::uint32_t i = thread_->open_count;
+  while (i > 0 && (thread_->open[i - 1].captures & kPlaced) == 0) --i;
   return i > 0;
 }
 

@@ -130,6 +130,8 @@ struct Said {
   SharedPath below = kNoPath;
   // Part of the paths of what lies in it, and no event of its own.
   bool path_only = false;
+  // Where in the program's Python it was made: that is in its path, around it.
+  std::string_view place = {};
 };
 
 class SpoolPush {
@@ -191,6 +193,8 @@ class SpoolPush {
   [[nodiscard]] bool lies_in(std::string_view name, ScopeDomain domain) noexcept;
   // Whether some open range of this thread is of this kind.
   [[nodiscard]] bool lies_in(ScopeDomain domain) const noexcept;
+  // Whether of some open range of this thread its place was told.
+  [[nodiscard]] bool has_place() const noexcept;
   // Ends that range and all that are open in it, the innermost first.
   void close_from(std::uint64_t token) noexcept;
   // Ends the ranges that one push has opened in a row, `first` and so on up to `last`, and none of

@@ -54,6 +54,27 @@ system.pthread_create(ctypes.byref(native), None, cupti.launch_here, b"no Python
 system.pthread_join(native, None)
 """
 
+# Of a process with PyTorch, in which one of its operators launches, too.
+TORCH = """\
+import ctypes, os, threading
+ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+cupti = ctypes.CDLL("libcupti.so.13")
+launch, thread = cupti.launch_here, threading.get_native_id
+launch(b"before")
+import torch
+library = torch.library.Library("mine", "DEF")
+library.define("launch(Tensor x) -> Tensor")
+def implementation(x):
+    launch(b"in an operator")
+    return x.clone()
+library.impl("launch", implementation, "CPU")
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        launch(b"in a module")
+        cupti.copy_from_host(thread())
+        return torch.ops.mine.launch(x)
+Layer()(torch.zeros(1))
+"""
 
 # As many ranges as are kept, and then a call.
 PYTHON_DEEP = """\
@@ -132,10 +153,10 @@ class Cupti(unittest.TestCase):
             self.assertEqual(int(end) - int(start), 2000)
         self.assertFalse([line for line in lines if line.startswith("problem")])
 
-    def run_python(self, *options, program=PYTHON):
+    def run_python(self, *options, program=PYTHON, python=sys.executable, **environment):
         (self.folder / "program.py").write_text(program)
-        environment = {**os.environ, "LD_LIBRARY_PATH": CUPTI}
-        subprocess.run([PASTAPROF, "run", "-f", "-o", "t.pasta", *options, "--", sys.executable, "program.py"], cwd=self.folder,
+        environment = {**os.environ, "LD_LIBRARY_PATH": CUPTI, **environment}
+        subprocess.run([PASTAPROF, "run", "-f", "-o", "t.pasta", *options, "--", python, "program.py"], cwd=self.folder,
                        env=environment, capture_output=True, text=True, timeout=300, check=True)
         dump = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True).stdout
         frames = {None: []}
@@ -162,6 +183,20 @@ class Cupti(unittest.TestCase):
                 self.assertEqual(place[0], [f"program.py({line}): {function}"], name)
         self.assertEqual(len(found), len(lines))
         self.assertRegex(dump, r'fact "process \d+ python" "3\.')
+
+    def test_lines_beside_operators_of_pytorch(self):
+        python = next((python for python in (sys.executable, "/usr/bin/python3") if os.path.exists(python) and subprocess.run(
+            [python, "-c", "import torch"], capture_output=True, check=False).returncode == 0), None)
+        if python is None:
+            self.skipTest("there is no PyTorch")
+        # Without a compiler: its operators are the same here.
+        found, dump = self.run_python(program=TORCH, python=python, PATH="", CXX="", PASTA_CACHE=str(self.folder))
+        self.assertEqual(found, [("before", ["program.py(5): <module>"]), ("in a module", ["program.py(15): forward"]),
+                                 ("Memcpy HtoD (Pinned -> Device)", ["program.py(16): forward"]),
+                                 ("in an operator", ["program.py(17): forward"])])
+        self.assertRegex(dump, r'torch" "torch .*: operators by a dispatch mode')
+        path = re.search(r'^frame (F\d+) in=(F\d+) "mine::launch" operator', dump, re.M)
+        self.assertRegex(dump, rf'(?m)^kernel \S+ \S+ \S+ "in an operator".* scope={path[1]}\b')
 
     def test_stacks_of_python_and_none(self):
         found, _ = self.run_python("--python", "stacks")

@@ -27,7 +27,6 @@ namespace pasta::adapters::cupti {
 namespace {
 
 namespace python = common::python;
-using python::PlacedCalls;
 using trace::SpoolPush;
 
 // CUPTI takes one for each thread that calls CUDA, and one more while it empties the other.
@@ -183,7 +182,7 @@ struct State {
   WaitCall wait_calls[2][kMostCallbacks] = {};  // by the domain: see wait_call_of()
   Calls launches[2] = {};                       // of the driver, of the runtime
   // Of which of them and of waits it is asked where Python makes them.
-  std::atomic<PlacedCalls> placed = PlacedCalls::kNone;
+  std::atomic<bool> placed = false;
   Waits waits;
   ThreadsInside in_waits;
 
@@ -859,28 +858,27 @@ void watch_waits(bool on) {
   }
 }
 
-void watch_launches(CallbackDomain domain, bool on) {
-  const State::Calls& calls = g.launches[domain == CallbackDomain::kRuntime ? 1 : 0];
-  for (std::uint32_t i = 0; i < calls.count; ++i) {
-    g.api.enable_callback(on ? 1 : 0, g.subscriber, static_cast<std::int32_t>(domain),
-                          calls.ids[i]);
+void watch_launches(bool on) {
+  for (const CallbackDomain domain : {CallbackDomain::kDriver, CallbackDomain::kRuntime}) {
+    const State::Calls& calls = g.launches[domain == CallbackDomain::kRuntime ? 1 : 0];
+    for (std::uint32_t i = 0; i < calls.count; ++i) {
+      g.api.enable_callback(on ? 1 : 0, g.subscriber, static_cast<std::int32_t>(domain),
+                            calls.ids[i]);
+    }
   }
 }
 
-// PyTorch launches by the runtime alone, in operators, which have their places: that costs nothing
-// more. The driver is called by compilers of kernels, whoever uses them.
-PlacedCalls placed_now() {
-  return g.recording.load(std::memory_order_acquire) ? python::placed_calls() : PlacedCalls::kNone;
+bool wants_places() {
+  return g.recording.load(std::memory_order_acquire) && python::wants_call_places();
 }
 
 void follow_python() {
-  if (placed_now() == g.placed.load(std::memory_order_relaxed)) return;
+  if (wants_places() == g.placed.load(std::memory_order_relaxed)) return;
   pthread_mutex_lock(&g.switching);
-  const PlacedCalls placed = placed_now();
-  if (g.subscriber != nullptr && placed != g.placed.load(std::memory_order_relaxed)) {
-    watch_launches(CallbackDomain::kDriver, placed != PlacedCalls::kNone);
-    watch_launches(CallbackDomain::kRuntime, placed == PlacedCalls::kAll);
-    g.placed.store(placed, std::memory_order_relaxed);
+  const bool wanted = wants_places();
+  if (g.subscriber != nullptr && wanted != g.placed.load(std::memory_order_relaxed)) {
+    watch_launches(wanted);
+    g.placed.store(wanted, std::memory_order_relaxed);
   }
   pthread_mutex_unlock(&g.switching);
 }
@@ -1002,7 +1000,7 @@ void place(const CallData& call) {
   if (call.kept == nullptr) return;
   // It ends also where meanwhile none is wanted any more.
   if (call.site != 0) return python::close_call_place(*call.kept);
-  const bool wanted = g.placed.load(std::memory_order_relaxed) != PlacedCalls::kNone;
+  const bool wanted = g.placed.load(std::memory_order_relaxed);
   *call.kept = wanted ? python::open_call_place() : 0;
 }
 

@@ -14,7 +14,7 @@ using trace::spool::PythonMode;
 
 constexpr std::uint32_t kCallStack = 0x63616c6c;  // of ranges of a thread
 
-constinit std::atomic<PlacedCalls> g_placed = PlacedCalls::kNone;
+constinit std::atomic<bool> g_wanted = false;
 constinit std::atomic<bool> g_has_operators = false;
 constinit std::atomic<bool> g_begun = false;
 
@@ -96,24 +96,19 @@ void begin_call_places() noexcept {
     }
     return;
   }
-  g_placed.store(PlacedCalls::kAll, std::memory_order_release);
+  g_wanted.store(true, std::memory_order_release);
 }
 
 void operators_have_places() noexcept { g_has_operators.store(true, std::memory_order_relaxed); }
 
-PlacedCalls placed_calls() noexcept {
-  const PlacedCalls placed = g_placed.load(std::memory_order_acquire);
-  return placed == PlacedCalls::kAll && g_has_operators.load(std::memory_order_relaxed)
-             ? PlacedCalls::kOutsideOperators
-             : placed;
-}
+bool wants_call_places() noexcept { return g_wanted.load(std::memory_order_acquire); }
 
 std::uint64_t open_call_place() noexcept {
   {
     SpoolPush push;
-    // Those of others, as XLA's, have none.
-    const bool may_be_known = g_has_operators.load(std::memory_order_relaxed);
-    if (!push || (may_be_known && push.lies_in(ScopeDomain::kOperator))) return 0;
+    // Of others, as XLA's, it may have been told.
+    const bool have_all = g_has_operators.load(std::memory_order_relaxed);
+    if (!push || (have_all && push.lies_in(ScopeDomain::kOperator)) || push.has_place()) return 0;
   }
   // Not within a push: the thread may have the interpreter's lock, and then this is code of Python.
   Places places;

@@ -18,13 +18,12 @@ std::uint64_t open_places(trace::SpoolPush& push, const Places& places,
 // When the process loads a library: the first time that a thread has Python's lock then, frames are
 // looked at, if the run wants to know of calls.
 void begin_call_places() noexcept;
-// From now on operators tell where PyTorch's calls come from.
+// From now on operators tell where PyTorch's calls come from, and what is called in one has its
+// place.
 void operators_have_places() noexcept;
 
-// Of which calls the places are to be asked for now. Any thread; changes as Python and PyTorch are
-// loaded.
-enum class PlacedCalls : std::uint8_t { kNone, kOutsideOperators, kAll };
-PlacedCalls placed_calls() noexcept;
+// Whether the places of calls are to be asked for now. Any thread; changes when Python is loaded.
+bool wants_call_places() noexcept;
 
 // The thread's place becomes a range around the call that it is about to make. Any thread; waits
 // for nobody, and makes no object of Python unless the thread has its lock. 0: it has no place, or
@@ -36,7 +35,7 @@ void close_call_place(std::uint64_t place) noexcept;
 // While one of these exists, calls of this thread lie in the place that it is in.
 class CallPlace {
  public:
-  CallPlace() noexcept : place_(placed_calls() == PlacedCalls::kNone ? 0 : open_call_place()) {}
+  CallPlace() noexcept : place_(wants_call_places() ? open_call_place() : 0) {}
   ~CallPlace() { close_call_place(place_); }
   CallPlace(const CallPlace&) = delete;
   CallPlace& operator=(const CallPlace&) = delete;
