@@ -68,7 +68,7 @@ class Check:
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="pasta-layers-"))
         self.environment = {"PASTA_CACHE": str(self.work / "cache"), **os.environ}
         if arguments.without_compiler:
-            self.environment.update(PATH=str(self.work), CXX="")
+            self.environment.update(PATH=str(self.work), CXX="", PASTA_CACHE=str(self.work / "none"))
         self.figures = {}
         self.failed = 0
 

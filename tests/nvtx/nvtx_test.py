@@ -13,7 +13,11 @@ import unittest
 
 PROGRAM = os.environ["PASTAPROF"]
 NVTX = os.environ.get("PASTA_NVTX", "")
-PACKAGES = pathlib.Path(os.environ["PASTA_SOURCE_DIR"]) / ".deps" / "python"
+XLA = os.environ.get("PASTA_NVTX_XLA", "")
+SOURCE = pathlib.Path(os.environ["PASTA_SOURCE_DIR"])
+PACKAGES = SOURCE / ".deps" / "python"
+sys.path.insert(0, str(SOURCE / "tests" / "python"))
+from calls_test import SCRIPT as OPENCL, platforms
 
 Range = collections.namedtuple("Range", "start end lane name domain scope arguments flags")
 
@@ -82,6 +86,10 @@ class Cpp(Nvtx):
         self.assertEqual(len(ranges[""]), 2)
         self.assertEqual(sum(map(len, ranges.values())), 12)
         self.check_same_when_read_again()
+
+    def test_long_names_leave_room_for_short_ones(self):
+        ranges = self.watch(NVTX, "long-names", problems={"not_kept": 1})
+        self.assertEqual({name: len(found) for name, found in ranges.items()}, {"x" * 1000: 1, "short": 1, "": 1})
 
     def test_domains(self):
         ranges = self.watch(NVTX, "domains")
@@ -182,6 +190,73 @@ nvtx.pop_range()
         self.assertEqual(ranges["started"][0].arguments, {"domain": "library", "payload": 2.5})
         self.assertEqual(self.frames[ranges["inside"][0].scope], "decorated")
         self.assertIn("instant", ranges["here"][0].flags)
+
+
+@unittest.skipUnless(XLA, "built without the headers of NVTX: run scripts/setup")
+class Xla(Nvtx):
+    """What XLA says of where its operations were made, in a program of Python that calls what it has compiled."""
+    SCRIPT = """
+import ctypes, os
+xla = ctypes.CDLL(os.environ["PASTA_NVTX_XLA"])
+LOCATIONS = b"\\n- FOLDER/program.py:9:4[loss]\\n-- FOLDER/model.py:12:8[forward] dot_general\\n-- FOLDER/model.py:13[forward] tanh\\n"
+def call():
+    xla.begin_module(b"XlaModule:#prefix=jit(loss),hlo_module=jit_loss,program_id=12#", b"\\nFOLDER/program.py:90:1[&lt;module&gt;]\\n")
+    xla.begin_thunk(b"Thunk:#name=jvp(layer)/dot_general,hlo_op=fusion.3,unique_hlo_op_id=85#", LOCATIONS)
+    launch()
+    xla.end()
+    xla.begin_thunk(b"Thunk:#hlo_op=copy.1,unique_hlo_op_id=86#", b"\\n")
+    launch()
+    xla.end()
+    xla.end()
+    xla.begin_module(b"XlaModule:#hlo_module=jit_other,program_id=13#", None)
+    xla.begin_thunk(b"Thunk:#hlo_op=copy.2,unique_hlo_op_id=87#", None)
+    launch()
+    xla.end()
+    xla.end()
+    launch()
+"""
+
+    def path(self, frame):
+        parent, name, domain = self.trees[frame]
+        return [*(self.path(parent) if parent else []), (domain, name)]
+
+    def watch_xla(self, *options):
+        """Ranges, the paths of what is launched, and the line that does."""
+        opencl, launch, finish = "", "pass", "pass"
+        if platforms() > 0:
+            opencl = OPENCL[:OPENCL.index("def write")]
+            launch = "fill_buffer(queue, buffer, ctypes.byref(zero), 4, 0, 4096, 0, None, None)"
+            finish = "finish(queue)"
+        before = f"{opencl}def launch():\n"
+        script = f"{before}    {launch}\n{self.SCRIPT.replace('FOLDER', str(self.folder))}call()\n{finish}\n"
+        (self.folder / "program.py").write_text(script)
+        ranges = self.watch(sys.executable, "program.py", options=options)
+        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        self.trees = {number: (parent, name, domain) for number, parent, name, domain in
+                      re.findall(r'^frame (F\d+)(?: in=(F\d+))? "([^"]*)" (\w+)', dump, re.M)}
+        works = [self.path(frame) for frame in re.findall(r"^fill .* scope=(F\d+)", dump, re.M)]
+        return ranges, works, 1 + before.count("\n")
+
+    def test_operators_modules_and_lines(self):
+        ranges, works, line = self.watch_xla()
+        module = [("python", "program.py(90): <module>"), ("module", "jit_loss")]
+        (operator,) = ranges["jvp(layer)/dot_general"]
+        self.assertEqual(self.path(operator.scope), [*module, ("python", "model.py(12, 13): forward")])
+        self.assertEqual((operator.domain, operator.arguments), ("operator", {"hlo_op": "fusion.3", "domain": "TSL"}))
+        self.assertEqual([self.path(ranges[name][0].scope) for name in ("copy.1", "copy.2")], [module, [("module", "jit_other")]])
+        if platforms() == 0:
+            self.skipTest("no OpenCL here")
+        # Where it was not said it is the line that calls.
+        here = ("python", f"program.py({line}): launch")
+        self.assertEqual(works, [[*module, ("python", "model.py(12, 13): forward"), ("operator", "jvp(layer)/dot_general")],
+                                 [*module, ("operator", "copy.1")],
+                                 [("module", "jit_other"), ("operator", "copy.2"), here], [here]])
+        report = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "layers"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        self.assertRegex(report, r"(?m)^  jit_loss +0 +1 ")
+
+    def test_off(self):
+        ranges, *_ = self.watch_xla("--python", "off")
+        self.assertEqual(self.path(ranges["jvp(layer)/dot_general"][0].scope), [("module", "jit_loss")])
 
 
 if __name__ == "__main__":

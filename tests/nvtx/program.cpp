@@ -91,6 +91,25 @@ void domains() {
   check(nvtxDomainRangePop(one) == 0);
 }
 
+// As XLA does with the code of all that it compiles; more of it than is kept.
+void long_names() {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("long");
+  nvtxEventAttributes_t a = attributes("");
+  a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  const std::string code(1000, 'x');
+  a.message.registered = nvtxDomainRegisterStringA(domain, code.c_str());
+  nvtxDomainMarkEx(domain, &a);
+  nvtxStringHandle_t last = nullptr;
+  for (int i = 0; i < 20'000; ++i) {
+    last = nvtxDomainRegisterStringA(domain, code.c_str());
+    if (i % 1000 == 0) nvtxDomainRegisterStringA(domain, "short");
+  }
+  a.message.registered = nvtxDomainRegisterStringA(domain, "short");
+  nvtxDomainMarkEx(domain, &a);
+  a.message.registered = last;
+  nvtxDomainMarkEx(domain, &a);
+}
+
 void across_threads() {
   std::vector<nvtxRangeId_t> ranges;
   for (int i = 0; i < 300; ++i) ranges.push_back(nvtxRangeStartA("of the process"));
@@ -183,6 +202,7 @@ int main(int argc, char** argv) {
   const int count = argc > 2 ? std::atoi(argv[2]) : 1;
   if (what == "all-forms") all_forms();
   if (what == "domains") domains();
+  if (what == "long-names") long_names();
   if (what == "across-threads") across_threads();
   if (what == "names") names();
   if (what == "operators") operators();

@@ -71,6 +71,19 @@ class StoredLayers(unittest.TestCase):
                          [("model", 0, 1, 90, 30, 10, 3), ("layer", 1, 2, 30, 20, 20, 2),
                           ("(outside modules)", 0, None, None, 5, 5, 1)])
 
+    def test_modules_of_xla(self):
+        """What XLA has compiled, as JAX gives it; its ranges are registered text of the domain TSL."""
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "t.sqlite"
+            with sqlite3.connect(trace) as database:
+                database.executescript(NSIGHT.partition("INSERT INTO NVTX_EVENTS")[0] + XLA + NSIGHT[NSIGHT.index("CREATE TABLE CUPTI"):])
+            database.close()
+            rows = self.table(trace=trace)
+            self.assertEqual([(row["module"], row["calls"], row["device_total"], row["kernels"]) for row in rows],
+                             [("jit_loss", 1, 30, 3), ("(outside modules)", None, 5, 1)])
+            dump = subprocess.run([PROGRAM, "dump", trace], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(dump, r'(?m)^scope .*"jvp\(layer\)/dot_general" operator .*hlo_op.*fusion\.3')
+
 
 # Two calls of a layer in a model; what PyTorch says of operators is none of it.
 NSIGHT = """
@@ -86,6 +99,10 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INT
   correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER);
 INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 110, 0, 1, 7, 1, 1677721600, 1, 1), (110, 120, 0, 1, 7, 2, 1677721600, 1, 1),
   (120, 130, 0, 1, 7, 3, 1677721600, 1, 1), (130, 135, 0, 1, 7, 4, 1677721600, 1, 1);
+"""
+XLA = """
+INSERT INTO NVTX_EVENTS VALUES (0, 90, 59, 'XlaModule:#prefix=jit(loss),hlo_module=jit_loss,program_id=12#', 1677721601),
+  (11, 19, 59, 'Thunk:#name=jvp(layer)/dot_general,hlo_op=fusion.3,unique_hlo_op_id=85#', 1677721601);
 """
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 // What frameworks write into the name of an NVTX range. PyTorch, by emit_nvtx of its profiler:
 // "aten::mul, seq = 45328, op_id = 990726, sizes = [[2, 3], []]".
 // XLA, for JAX and others:
-// "Thunk:#name=jit(f)/dot_general,hlo_op=gemm_fusion_dot.3,unique_hlo_op_id=8589934597#".
+// "Thunk:#name=jit(f)/dot_general,hlo_op=gemm_fusion_dot.3,unique_hlo_op_id=8589934597#", and
+// around all of what it has compiled together "XlaModule:#hlo_module=jit_f,program_id=12#".
 //
 // Needs no libstdc++: this header is for the collector too.
 #pragma once
@@ -18,6 +19,7 @@ struct OperatorText {
   std::string_view sizes;      // "[[2, 3], []]"
   std::string_view hlo;        // XLA's name of the operation, where it is not the name
   bool is_operator = false;
+  bool is_module = false;
 };
 
 namespace operator_text {
@@ -91,10 +93,21 @@ inline OperatorText read_operator(std::string_view text) {
   constexpr std::string_view kOperatorId = ", op_id = ";
   constexpr std::string_view kSizes = ", sizes = ";
   constexpr std::string_view kThunk = "Thunk:#";
+  constexpr std::string_view kXlaModule = "XlaModule:#";
   if (text.size() > kThunk.size() && text.substr(0, kThunk.size()) == kThunk &&
       text.back() == '#') {
     const std::string_view said = operator_text::from(text, kThunk.size());
     if (operator_text::read_xla({said.data(), said.size() - 1}, out)) return out;
+  }
+  if (text.substr(0, kXlaModule.size()) == kXlaModule && text.back() == '#') {
+    const std::string_view said{text.data(), text.size() - 1};
+    const std::string_view module = operator_text::value_of(said, "hlo_module=", ",program_id=");
+    // What it only tries, while it compiles, is no program.
+    if (!module.empty() && module.data() + module.size() != said.data() + said.size()) {
+      out.name = module;
+      out.is_module = true;
+      return out;
+    }
   }
   // One look at the text for all keys: most have the first that comes, and many have none.
   std::size_t end = text.find(',');

@@ -384,6 +384,7 @@ RowTaker::Label RowTaker::make_label(string_view text) {
   if (!read.name.empty()) out.name = dictionary_.string(read.name);
   out.sequence = read.sequence;
   if (read.is_operator) out.domain = ScopeDomain::kOperator;
+  if (read.is_module) out.domain = ScopeDomain::kModule;
   if (!read.sizes.empty()) {
     std::string sizes(read.sizes);
     std::erase(sizes, ' ');

@@ -59,9 +59,18 @@ TEST(NsysVocabulary, OperatorsOfXla) {
   EXPECT_EQ(bare.hlo, "");
   for (const auto* const other :
        {"Thunk:#", "Thunk:##", "Thunk:#name=#", "Thunk:#hlo_op=#", "Thunk:#hlo_op=x",
-        "XlaModule:#hlo_module=jit_loss,program_id=2651#"}) {
+        "XlaModule:##", "XlaModule:#hlo_module=,program_id=1#",
+        "XlaModule:#hlo_module=jit_loss,program_id=1", "XlaModule:#hlo_module=gemm_fusion_dot.6#",
+        "XlaCompile:#module=jit_f#"}) {
     EXPECT_FALSE(read_operator(other).is_operator) << other;
+    EXPECT_FALSE(read_operator(other).is_module) << other;
     EXPECT_EQ(read_operator(other).name, other);
+  }
+  for (const auto* const module :
+       {"XlaModule:#hlo_module=jit_loss,program_id=2651#",
+        "XlaModule:#prefix=jit(loss)/a,b,hlo_module=jit_loss,program_id=2651#"}) {
+    EXPECT_TRUE(read_operator(module).is_module) << module;
+    EXPECT_EQ(read_operator(module).name, "jit_loss");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "trace/spool_writer.h"
@@ -54,9 +55,17 @@ void* allocate(std::size_t bytes) {
 }
 static_assert(sizeof(Chunk) % kAlign == 0);
 
+constinit const Text g_unkept = {0, nullptr};
 constinit Domain g_default = {nullptr, 1, nullptr, nullptr};
 constinit std::atomic<Domain*> g_domains = nullptr;
 constinit std::atomic<std::uint32_t> g_domain_count = 1;
+
+struct Location {
+  std::atomic<std::uint64_t> schema;
+  std::size_t offset;
+};
+constinit Location g_locations[64] = {};
+constinit std::atomic<std::uint32_t> g_location_count = 0;
 
 Domain* known(Domain* from, std::string_view name) {
   for (Domain* domain = from; domain != nullptr; domain = domain->next) {
@@ -70,9 +79,44 @@ Domain* known(Domain* from, std::string_view name) {
 const Text* keep(std::string_view text) noexcept {
   void* memory = allocate(sizeof(Text) + text.size());
   if (memory == nullptr) return nullptr;
-  auto* kept = new (memory) Text{static_cast<std::uint32_t>(text.size())};
-  if (!text.empty()) std::memcpy(kept + 1, text.data(), text.size());
+  auto* kept = new (memory) Text{static_cast<std::uint32_t>(text.size()), nullptr};
+  if (!text.empty()) std::memcpy(static_cast<void*>(kept + 1), text.data(), text.size());
   return kept;
+}
+
+const Text* unkept() noexcept { return &g_unkept; }
+
+const Text* keep_registered(std::string_view text) noexcept {
+  constexpr std::size_t kLong = 256;
+  static constinit std::atomic<std::size_t> long_bytes = 0;
+  if (text.size() > kLong &&
+      long_bytes.fetch_add(text.size(), std::memory_order_relaxed) + text.size() >
+          kMaxNamesBytes / 2) {
+    long_bytes.fetch_sub(text.size(), std::memory_order_relaxed);
+    return unkept();
+  }
+  return keep(text);
+}
+
+std::uint64_t new_schema() noexcept {
+  // Where those that tools give begin.
+  static constinit std::atomic<std::uint64_t> next = std::uint64_t{1} << 32;
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+void keep_location(std::uint64_t schema, std::size_t offset) noexcept {
+  const std::uint32_t at = g_location_count.fetch_add(1, std::memory_order_relaxed);
+  if (at >= std::size(g_locations)) return;
+  g_locations[at].offset = offset;
+  g_locations[at].schema.store(schema, std::memory_order_release);
+}
+
+std::size_t find_location(std::uint64_t schema) noexcept {
+  for (const Location& location : g_locations) {
+    const std::uint64_t known = location.schema.load(std::memory_order_acquire);
+    if (known == schema || known == 0) return known == 0 ? kNoLocation : location.offset;
+  }
+  return kNoLocation;
 }
 
 Domain& default_domain() noexcept { return g_default; }

@@ -13,6 +13,8 @@ namespace pasta::adapters::nvtx {
 
 struct Text {
   std::uint32_t bytes;
+  // Of where something was made: what is told of that. None: it is not known yet.
+  mutable std::atomic<const Text*> place;
   [[nodiscard]] std::string_view view() const {
     return {reinterpret_cast<const char*>(this + 1), bytes};
   }
@@ -31,10 +33,23 @@ struct Domain {
   std::atomic<const Category*> categories;
 };
 
+// A number for a schema of payloads that has none.
+std::uint64_t new_schema() noexcept;
+// In payloads of this schema, so far from their beginning, stands the handle of a registered text
+// that says where something was made. Of 64 schemas that is kept.
+void keep_location(std::uint64_t schema, std::size_t offset) noexcept;
+inline constexpr std::size_t kNoLocation = ~std::size_t{0};
+std::size_t find_location(std::uint64_t schema) noexcept;
+
 inline constexpr std::size_t kMaxNamesBytes = std::size_t{16} << 20;
 
 // Null where the memory of a process for names is full; so in all that follows.
 const Text* keep(std::string_view text) noexcept;
+// Of text that may never be the name of anything: XLA registers what it has compiled. So what is
+// long takes half of the memory at most; beyond that it is unkept(), which is told where it is
+// used.
+const Text* keep_registered(std::string_view text) noexcept;
+const Text* unkept() noexcept;
 Domain& default_domain() noexcept;
 // Equal names give the same domain: what one part of a program pushes, another may pop.
 Domain* find_domain(std::string_view name) noexcept;

@@ -2,6 +2,9 @@
 // library alone, where the headers of NVTX are found.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#endif
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +14,8 @@
 #include <string_view>
 
 #include "adapters/common/operator_text.h"
+#include "adapters/common/python/call_places.h"
+#include "adapters/common/python/source_locations.h"
 #include "adapters/nvtx/names.h"
 #include "adapters/nvtx/text.h"
 #include "trace/spool_writer.h"
@@ -31,6 +36,11 @@ constexpr std::string_view kStartEndLane = "NVTX start-end ranges";
 constexpr std::size_t kWideRoom = 4096;
 constexpr std::size_t kArgumentsRoom = 4096;
 
+void tell_unkept() {
+  SpoolPush spool;
+  if (spool) spool.note(Reason::kNotKept, 1, "long names of NVTX beyond 8 MiB of a process");
+}
+
 // Text that may have been wide.
 class Message {
  public:
@@ -43,7 +53,9 @@ class Message {
     } else if (type == NVTX_MESSAGE_TYPE_UNICODE && value.unicode != nullptr) {
       view_ = {wide_, to_utf8(value.unicode, wide_, sizeof wide_)};
     } else if (type == NVTX_MESSAGE_TYPE_REGISTERED && value.registered != nullptr) {
-      view_ = reinterpret_cast<const Text*>(value.registered)->view();
+      const auto* text = reinterpret_cast<const Text*>(value.registered);
+      view_ = text->view();
+      if (text == unkept()) tell_unkept();
     }
   }
   Message(const Message&) = delete;
@@ -79,6 +91,37 @@ void add_payload(JsonMembers& members, const nvtxEventAttributes_t& given) {
   }
 }
 
+#ifdef NVTX_PAYLOAD_TYPE_EXT
+// Where what it is said of was made in the program's Python; text that stays.
+std::string_view place_of(const nvtxEventAttributes_t& given) {
+  if (given.payloadType != NVTX_PAYLOAD_TYPE_EXT || !common::python::wants_call_places()) return {};
+  // As many as the reserved field says.
+  const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(given.payload.ullValue);
+  for (std::int32_t i = 0; data != nullptr && i < given.reserved0; ++i, ++data) {
+    const std::size_t at = find_location(data->schemaId);
+    const Text* text = nullptr;
+    if (at == kNoLocation || data->payload == nullptr || data->size < at ||
+        data->size - at < sizeof text) {
+      continue;
+    }
+    std::memcpy(&text, static_cast<const char*>(data->payload) + at, sizeof text);
+    if (text == nullptr || text == unkept()) continue;
+    const Text* place = text->place.load(std::memory_order_acquire);
+    if (place == nullptr) {
+      char memory[common::python::kLongestPlace];
+      place = keep(common::python::place_of_locations(text->view(), memory, sizeof memory));
+      if (place == nullptr) return {};
+      // Another thread has made the same.
+      text->place.store(place, std::memory_order_release);
+    }
+    return place->view();
+  }
+  return {};
+}
+#else
+std::string_view place_of(const nvtxEventAttributes_t&) { return {}; }
+#endif
+
 // What a call says of a range or a mark, as the reader of stored NVTX events says it.
 class Call {
  public:
@@ -98,6 +141,7 @@ class Call {
     said_.name = {text.name.data(), text.name.size()};
     said_.sequence = text.sequence;
     if (text.is_operator) said_.domain = ScopeDomain::kOperator;
+    if (text.is_module) said_.domain = ScopeDomain::kModule;
     JsonMembers members(memory_, sizeof memory_);
     if (!text.sizes.empty()) members.add("Input Dims", text.sizes);
     if (!text.hlo.empty()) members.add_text("hlo_op", text.hlo);
@@ -109,6 +153,7 @@ class Call {
         members.add_number("category", std::uint64_t{given->category});
       }
       add_payload(members, *given);
+      said_.place = place_of(*given);
     }
     said_.arguments = members.object();
   }
@@ -226,7 +271,7 @@ nvtxDomainHandle_t NVTX_API on_domain_create_wide(const wchar_t* name) noexcept 
 void NVTX_API on_domain_destroy(nvtxDomainHandle_t) noexcept {}
 
 nvtxStringHandle_t registered(std::string_view text) {
-  return reinterpret_cast<nvtxStringHandle_t>(const_cast<Text*>(keep(text)));
+  return reinterpret_cast<nvtxStringHandle_t>(const_cast<Text*>(keep_registered(text)));
 }
 nvtxStringHandle_t NVTX_API on_register(nvtxDomainHandle_t, const char* text) noexcept {
   return registered(Message(text).view());
@@ -304,8 +349,53 @@ void set_domains(const NvtxExportTableCallbacks& callbacks) {
   domains.set(NVTX_CBID_CORE2_DomainDestroy, on_domain_destroy);
 }
 
+#ifdef NVTX_PAYLOAD_TYPE_EXT
+// XLA describes its payloads so. Which text says where something was made is told by its name.
+std::uint64_t NVTX_API on_schema(nvtxDomainHandle_t,
+                                 const nvtxPayloadSchemaAttr_t* given) noexcept {
+  if (given == nullptr) return 0;
+  const auto says = [&](std::uint64_t field) { return (given->fieldMask & field) != 0; };
+  const bool is_numbered = says(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) && given->schemaId != 0;
+  const std::uint64_t number = is_numbered ? given->schemaId : new_schema();
+  if (!says(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES) ||
+      !says(NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES) || given->entries == nullptr) {
+    return number;
+  }
+  for (std::size_t i = 0; i < given->numEntries; ++i) {
+    const nvtxPayloadSchemaEntry_t& entry = given->entries[i];
+    if (entry.type != NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE ||
+        entry.name == nullptr || (i > 0 && entry.offset == 0)) {
+      continue;
+    }
+    const std::string_view name(entry.name);
+    if (name == "Source locations" || name == "Common source locations") {
+      keep_location(number, entry.offset);
+      break;
+    }
+  }
+  return number;
+}
+#endif
+
 }  // namespace
 }  // namespace pasta::adapters::nvtx
+
+#ifdef NVTX_PAYLOAD_TYPE_EXT
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
+    nvtxExtModuleInfo_t* module) {
+  namespace nvtx = pasta::adapters::nvtx;
+  if (module == nullptr || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
+      module->segmentsCount == 0 || module->segments == nullptr ||
+      pasta_collector_v1() == nullptr) {
+    return 0;
+  }
+  const nvtxExtModuleSegment_t& segment = module->segments[0];
+  if (segment.slotCount <= NVTX3EXT_CBID_nvtxPayloadSchemaRegister) return 0;
+  segment.functionSlots[NVTX3EXT_CBID_nvtxPayloadSchemaRegister] =
+      reinterpret_cast<std::intptr_t>(nvtx::on_schema);
+  return 1;
+}
+#endif
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     NvtxGetExportTableFunc_t export_table) {

@@ -353,6 +353,8 @@ void add_origin(std::string_view file, int first_line, int last_line, std::strin
   }
 }
 
+int nearness(std::string_view file) noexcept { return static_cast<int>(owner_of(file)); }
+
 std::string_view short_path(std::string_view path) noexcept {
   if (g_folder[0] == '\0') {
     if (getcwd(g_folder, sizeof g_folder - 1) == nullptr) g_folder[0] = '\0';

@@ -65,6 +65,8 @@ void add_library(std::string_view folder) noexcept;
 // outermost first, each ended by a line feed. Before the file is run.
 void add_origin(std::string_view file, int first_line, int last_line, std::string_view place,
                 std::string_view modules) noexcept;
+// Whose code that is by the name of its file, the nearer to the user the larger.
+int nearness(std::string_view file) noexcept;
 // How a file is called: below the folder that the process began in, else below where packages are.
 std::string_view short_path(std::string_view path) noexcept;
 
