@@ -17,6 +17,10 @@ struct FakeKernel {
 extern "C" {
 void fake_context(void* context);
 void fake_destroy_context(void* context);
+// As since CUDA 13.1.
+void fake_create_stream(void* context, void* stream);
+// Of a green context, as since CUDA 13.1; none: as before.
+void fake_destroy_stream(void* context, void* green, void* stream);
 void fake_module(void* context, void* module, const void* cubin, std::size_t bytes);
 // Of the kinds of Sanitizer_ResourceMemoryFlags.
 void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags);

@@ -31,6 +31,7 @@ constexpr int kFault = 999;
 
 std::mutex mutex;
 bool held = false;
+std::set<void*> gone_streams;
 std::vector<std::function<void()>> waiting;  // what all streams hold back, in order
 
 // In the order of one stream; one after the other is as good as side by side.
@@ -176,8 +177,9 @@ EXPORT int sanitizerFreeHost(Handle, void* address) {
   std::free(address);
   return 0;
 }
-EXPORT int sanitizerMemcpyHostToDeviceAsync(void* to, const void* from, std::size_t bytes, Handle) {
-  if (faulty) return kFault;
+EXPORT int sanitizerMemcpyHostToDeviceAsync(void* to, const void* from, std::size_t bytes,
+                                            Handle stream) {
+  if (faulty || gone_streams.contains(stream)) return kFault;
   const auto* first = static_cast<const char*>(from);
   enqueue([to, copy = std::vector<char>(first, first + bytes)] {
     std::memcpy(to, copy.data(), copy.size());
@@ -209,6 +211,18 @@ EXPORT void fake_context(void* context) {
 EXPORT void fake_destroy_context(void* context) {
   const ContextData data{context};
   tell(Domain::kResource, ResourceCallback::kContextDestroyStarting, &data);
+}
+EXPORT void fake_create_stream(void* context, void* stream) {
+  const GreenStreamData data{context, nullptr, &held, stream};
+  tell(Domain::kResource, ResourceCallback::kStreamCreated, &data);
+}
+EXPORT void fake_destroy_stream(void* context, void* green, void* stream) {
+  void* const program_side = &held;  // any other than the handle
+  const StreamData old{context, program_side, stream};
+  const GreenStreamData since_13_1{context, green, program_side, stream};
+  tell(Domain::kResource, ResourceCallback::kStreamDestroyStarting,
+       green == nullptr ? static_cast<const void*>(&old) : &since_13_1);
+  gone_streams.insert(stream);
 }
 EXPORT void fake_module(void* context, void* module, const void* cubin, std::size_t bytes) {
   has_modules = true;

@@ -33,6 +33,8 @@ void find(void* library, const char* name, Function& to) {
 struct Fake {
   FUNCTION(fake_context);
   FUNCTION(fake_destroy_context);
+  FUNCTION(fake_create_stream);
+  FUNCTION(fake_destroy_stream);
   FUNCTION(fake_module);
   FUNCTION(fake_allocate);
   FUNCTION(fake_free);
@@ -48,6 +50,8 @@ struct Fake {
 #define FIND(name) find(library, #name, name)
     FIND(fake_context);
     FIND(fake_destroy_context);
+    FIND(fake_create_stream);
+    FIND(fake_destroy_stream);
     FIND(fake_module);
     FIND(fake_allocate);
     FIND(fake_free);
@@ -157,6 +161,15 @@ int main(int argc, char** argv) {
       });
     }
     for (std::thread& thread : threads) thread.join();
+  } else if (scene == "streams_that_go") {
+    int green = 0;
+    for (void* of : {static_cast<void*>(nullptr), static_cast<void*>(&green)}) {
+      const std::uintptr_t on = of == nullptr ? 1 : 2;
+      launch(copy, on);
+      launch(copy, on);  // behind the mark of the first
+      fake.fake_destroy_stream(kContext, of, stream(on));
+      fake.fake_create_stream(kContext, stream(3));
+    }
   } else if (scene == "many") {
     // More than finds room at once.
     for (int i = 0; i < 2000; ++i) launch(copy);

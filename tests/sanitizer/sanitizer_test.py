@@ -117,6 +117,11 @@ class Sanitizer(unittest.TestCase):
         # 8 streams, on each of which 50 were launched.
         self.assertEqual(sorted(places), [(stream, launch) for stream in range(1, 9) for launch in range(1, 51)])
 
+    def test_streams_that_go(self):
+        # One as it is told of before CUDA 13.1, one of a green context.
+        self.assertEqual(self.launches(self.run_watched("streams_that_go")), {COPY: 4})
+        self.assertEqual(self.problems, {})
+
     def test_more_than_finds_room_at_once(self):
         self.assertEqual(self.launches(self.run_watched("many")), {COPY: 2000})
         self.assertEqual(self.problems, {})

@@ -99,6 +99,7 @@ struct Stream {
   std::set<std::uint64_t> open;  // begun, and not yet handed to the device
   std::uint64_t marked = 0;      // a mark is on its way that says so many are complete
   std::uint64_t complete = 0;
+  bool is_gone = false;  // the program has destroyed it, and its last mark is on its way
   Clock::time_point last_mark{};
   std::shared_ptr<Table> table;
 
@@ -180,6 +181,7 @@ struct State {
   // Code with patches asks what its launch was given, until the end of the process: so launches are
   // told of as long, and given nothing once nothing is analysed any more.
   std::atomic<bool> started{false}, active{false};
+  std::atomic<bool> since_13_1{false};  // so much is known of the library
   std::FILE* log = nullptr;
 
   std::mutex objects_mutex;  // nothing is called while it is held
@@ -410,6 +412,7 @@ void write_mark(Handle context_handle, const std::shared_ptr<Stream>& stream, bo
     const std::lock_guard lock(s.mutex);
     const auto context = s.contexts.find(context_handle);
     if (context == s.contexts.end() || context->second->lost) return;
+    if (stream->is_gone) return;
     value = stream->submitted();
     if (value <= (again ? stream->complete : stream->marked)) return;
     stream->marked = value;
@@ -626,6 +629,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
         known->index = context->stream_count++;
         known->handle = stream_handle;
       }
+      if (known) known->is_gone = false;  // there is another with its handle
       stream = known;
       no_arena = context->arena == nullptr;
     }
@@ -1283,6 +1287,14 @@ void freed(std::uint64_t address) {
   s.objects.freed(address);
 }
 
+// Whether the library tells of streams as since 13.1; of any stream without a green context that is
+// seen, and a stream of our own is one.
+bool learn_form(const void* data) {
+  State& s = state();
+  if (is_since_13_1(data)) s.since_13_1 = true;
+  return s.since_13_1;
+}
+
 void on_resource(ResourceCallback callback, const void* data) {
   State& s = state();
   switch (callback) {
@@ -1313,7 +1325,7 @@ void on_resource(ResourceCallback callback, const void* data) {
       break;
     case ResourceCallback::kStreamDestroyStarting: {
       const Handle context_handle = static_cast<const StreamData*>(data)->context;
-      const Handle stream_handle = handle_of(data);
+      const Handle stream_handle = handle_of(data, learn_form(data));
       std::shared_ptr<Stream> known;
       {
         const std::lock_guard lock(s.mutex);
@@ -1325,6 +1337,8 @@ void on_resource(ResourceCallback callback, const void* data) {
         known = found->second;
       }
       write_mark(context_handle, known, true);
+      const std::lock_guard lock(s.mutex);
+      known->is_gone = true;
       break;
     }
     case ResourceCallback::kContextCreated: {
@@ -1444,7 +1458,12 @@ void on_call(DriverCallback callback, const CallData& call) {
 }
 
 void on_callback(void*, Domain domain, std::uint32_t callback, const void* data) {
-  if (t_ours || !state().started.load(std::memory_order_relaxed)) return;
+  if (!state().started.load(std::memory_order_relaxed)) return;
+  if (domain == Domain::kResource &&
+      callback == static_cast<std::uint32_t>(ResourceCallback::kStreamCreated)) {
+    learn_form(data);
+  }
+  if (t_ours) return;
   state().any_callback = true;
   switch (domain) {
     case Domain::kDriver:

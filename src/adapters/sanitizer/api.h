@@ -26,6 +26,7 @@ enum class Domain : std::int32_t {
 enum class ResourceCallback : std::uint32_t {
   kContextCreated = 3,
   kContextDestroyStarting = 4,
+  kStreamCreated = 6,
   kStreamDestroyStarting = 7,
   kModuleLoaded = 9,
   kModuleUnloadStarting = 10,
@@ -79,11 +80,14 @@ struct GreenStreamData {
   Handle stream;
   Handle stream_handle;
 };
-// Of a stream that goes, which is never none; of one of a green context it is not found.
-inline Handle handle_of(const void* data) {
-  const auto* stream = static_cast<const StreamData*>(data);
-  return stream->stream != nullptr ? stream->stream_handle
-                                   : static_cast<const GreenStreamData*>(data)->stream_handle;
+// No version is told. But a stream that comes or goes is never none: where it would be in the older
+// form, there is the green context that most streams have not.
+inline bool is_since_13_1(const void* data) {
+  return static_cast<const StreamData*>(data)->stream == nullptr;
+}
+inline Handle handle_of(const void* data, bool since_13_1) {
+  return since_13_1 ? static_cast<const GreenStreamData*>(data)->stream_handle
+                    : static_cast<const StreamData*>(data)->stream_handle;
 }
 
 struct ModuleData {

@@ -58,8 +58,11 @@ TEST(SanitizerApi, TheStreamThatGoesInBothVersions) {
   int context = 0, stream = 0, handle = 0;
   const StreamData old{&context, &stream, &handle};
   const GreenStreamData since_13_1{&context, nullptr, &stream, &handle};
-  EXPECT_EQ(handle_of(&old), &handle);
-  EXPECT_EQ(handle_of(&since_13_1), &handle);
+  const GreenStreamData green{&context, &context, &stream, &handle};
+  EXPECT_FALSE(is_since_13_1(&old));
+  EXPECT_TRUE(is_since_13_1(&since_13_1));
+  EXPECT_EQ(handle_of(&old, false), &handle);
+  EXPECT_EQ(handle_of(&green, true), &handle);
 }
 
 TEST(SanitizerObjects, WhatIsLive) {
