@@ -1209,7 +1209,9 @@ void hand_over() noexcept {
   // registers next.
   flush();
   g.serves.store(false, std::memory_order_release);
+  pthread_mutex_lock(&g.switching);
   unsubscribe();
+  pthread_mutex_unlock(&g.switching);
   note(Reason::kNotRecorded,
        "CUDA from when the program's own profiler began: CUPTI serves only one");
 }
@@ -1220,6 +1222,8 @@ void* used_function(const char* name) noexcept {
 }
 
 void after_fork() noexcept {
+  // Another process may have the same number elsewhere.
+  g.used.store(false, std::memory_order_release);
   g.active.store(false, std::memory_order_release);
   g.serves.store(false, std::memory_order_release);
   g.recording.store(false, std::memory_order_release);
