@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PASTAPROF = os.environ["PASTAPROF"]
@@ -90,6 +91,21 @@ ctypes.CDLL("libcupti.so.13").launch_here(b"deep")
 for opened in reversed(ranges):
     end(opened)
 end(begin(b"after", 5))
+"""
+
+# A child after CUDA has begun, which ends as it likes or begins CUDA again.
+PYTHON_FORK = """\
+import ctypes, os
+initialize = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection
+initialize()
+launch = ctypes.CDLL("libcupti.so.13").launch_here
+launch(b"before")
+for child in (lambda: os._exit(0), lambda: exit(0), initialize):
+    if os.fork() == 0:
+        child()
+        exit(0)
+    assert os.wait()[1] == 0
+launch(b"after")
 """
 
 # A library goes, and another lies where it was.
@@ -254,6 +270,14 @@ class Cupti(unittest.TestCase):
         found, dump = self.run_python("--python", "lines", program=PYTHON_DEEP)
         self.assertEqual([path for _, path in found], [[]])
         self.assertEqual(len(re.findall(r'^scope .*"after"', dump, re.M)), 1)
+
+    def test_children_after_fork_are_not_watched(self):
+        begin = time.monotonic()
+        found, dump = self.run_python(program=PYTHON_FORK)
+        self.assertLess(time.monotonic() - begin, 9)  # none has waited for a thread that it has not
+        self.assertEqual([work for work, _ in found], ["before", "after"])
+        self.assertEqual(re.findall("^problem .*", dump, re.M),
+                         ['problem not_recorded count=1 first="CUDA is not watched: it had begun before fork()"'])
 
     def test_work_of_a_device_whose_clock_cannot_be_read_is_counted(self):
         lines = self.run_watched("exit", 0, LD_PRELOAD=DRIVER, FAKE_GPUS="2", FAKE_DRIVER_REFUSES="second")

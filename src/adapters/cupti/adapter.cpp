@@ -1121,6 +1121,9 @@ void unsubscribe() {
 
 void start() noexcept {
   if (!trace::in_run() || g.process == getpid()) return;
+  if (g.process != 0) {
+    return note(Reason::kNotRecorded, "CUDA is not watched: it had begun before fork()");
+  }
   g.process = getpid();
   char where[512];
   if (!load_api(g.api, where, sizeof where)) {
