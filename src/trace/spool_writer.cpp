@@ -23,6 +23,7 @@
 #include "trace/append_text.h"
 #include "trace/barrier.h"
 #include "trace/known.h"
+#include "trace/quick_hash.h"
 #include "trace/shared_paths.h"
 #include "trace/tick_clock.h"
 
@@ -123,17 +124,20 @@ class Recent {
  public:
   [[nodiscard]] std::uint32_t find(std::string_view text) const {
     if (text.size() > sizeof Entry::text) return 0;
-    const Entry& entry = entries_[place_of(text)];
-    return entry.bytes == text.size() && same(entry.text, text) ? entry.id : 0;
+    for (const Entry& entry : sets_[place_of(text)]) {
+      if (entry.bytes == text.size() && same(entry.text, text)) return entry.id;
+    }
+    return 0;
   }
   void add(std::string_view text, std::uint32_t id) {
     if (text.empty() || text.size() > sizeof Entry::text) return;
-    Entry& entry = entries_[place_of(text)];
+    auto& set = sets_[place_of(text)];
+    Entry& entry = set[set[0].bytes == 0 ? 0 : 1];
     entry.id = id;
     entry.bytes = static_cast<std::uint32_t>(text.size());
     std::memcpy(entry.text, text.data(), text.size());
   }
-  void clear() { std::memset(static_cast<void*>(entries_), 0, sizeof entries_); }
+  void clear() { std::memset(static_cast<void*>(sets_), 0, sizeof sets_); }
 
  private:
   struct Entry {
@@ -141,25 +145,9 @@ class Recent {
     char text[120];
   };
   static_assert(sizeof(Entry) == 128);
-  static constexpr std::size_t kEntries = 512;
+  static constexpr std::size_t kSets = 256;  // as many as place_of() gives
 
-  // By products that need not wait for each other.
-  static std::size_t place_of(std::string_view text) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-    std::uint64_t sum = text.size(), factor = 0x9e3779b97f4a7c15u;
-    if (text.size() >= 8) {
-      const std::size_t last = text.size() - 8;
-      for (std::size_t i = 0; i < last; i += 8) {
-        sum += word_at<std::uint64_t>(bytes + i) * factor;
-        factor += 0x3c6ef372fe94f82au;
-      }
-      sum += word_at<std::uint64_t>(bytes + last) * factor;
-    } else {
-      for (std::size_t i = 0; i < text.size(); ++i) sum = sum << 8 | bytes[i];
-      sum *= factor;
-    }
-    return (sum ^ sum >> 32) * factor >> 55;
-  }
+  static std::size_t place_of(std::string_view text) { return quick_hash(text) >> 56; }
   // By words, the last of which may share bytes with the one before.
   static bool same(const char* kept, std::string_view text) {
     const auto* a = reinterpret_cast<const unsigned char*>(kept);
@@ -180,7 +168,7 @@ class Recent {
     return sum;
   }
 
-  Entry entries_[kEntries];
+  Entry sets_[kSets][2];
 };
 
 // A file to which nothing more comes, of a thread of this process that goes on in another one.

@@ -225,9 +225,13 @@ static long resident(void) {
 /* So many launches of the kernels of a step of training, at most `a_ms` in a millisecond. Prints
    the resident memory at first, and after each tenth of them, and then the time. */
 static void run_storm(long count, long a_ms) {
-  static char names[100][48];
+  /* As long as those of frameworks, which name all their types. */
+  static const char kernel[] =
+      "elementwise_kernel_over_the_elements_of_a_tensor_iterator_of_one_output_and_two_inputs_"
+      "with_a_binary_functor_of_single_precision_and_an_index_of_thirty_two_bits_of_layer_";
+  static char names[100][256];
   for (int i = 0; i < 100; ++i) {
-    snprintf(names[i], sizeof names[i], "_Z%dlayer_number_%02dPfi", 15, i);
+    snprintf(names[i], sizeof names[i], "_Z%zu%s%02dPfi", sizeof kernel + 1, kernel, i);
   }
   struct timespec now;
   printf("%ld", resident());

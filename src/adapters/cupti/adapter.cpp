@@ -21,6 +21,7 @@
 #include "adapters/cupti/device_runtime.h"
 #include "adapters/cupti/waits.h"
 #include "trace/append_text.h"
+#include "trace/quick_hash.h"
 #include "trace/spool_writer.h"
 
 namespace pasta::adapters::cupti {
@@ -79,14 +80,8 @@ class Cache {
   template <class Make>
   Id get(const Key& key, Make&& make) {
     static_assert(sizeof(Key) % sizeof(std::uint64_t) == 0);
-    std::uint64_t hash = 0;
-    std::uint64_t words[sizeof(Key) / sizeof(std::uint64_t)];
-    std::memcpy(words, &key, sizeof key);
-    for (const std::uint64_t word : words) {
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-      hash ^= hash >> 29;
-    }
-    Entry& entry = entries_[hash % n];
+    const char* bytes = reinterpret_cast<const char*>(&key);
+    Entry& entry = entries_[trace::quick_hash({bytes, sizeof key}) >> 32 & (n - 1)];
     if (entry.id && std::memcmp(&entry.key, &key, sizeof key) == 0) return entry.id;
     const Id id = make();
     entry.key = key;
@@ -335,17 +330,11 @@ bool asked_for(std::uint32_t option) { return (trace::cuda_options() & option) !
 // --- events, in our thread
 
 StringId name_of(SpoolPush& push, const char* text) {
-  const std::size_t size = std::strlen(text);
-  std::uint64_t hash = size;
-  for (std::size_t at = 0; at < size; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text + at, size - at < 8 ? size - at : 8);
-    hash = (hash ^ word) * 0x9fb21c651e98df25u;
-    hash ^= hash >> 32;
-  }
+  const std::string_view name(text);
   // A module that is unloaded may leave its place to another, so the address alone tells nothing.
-  const NameKey key = {reinterpret_cast<std::uintptr_t>(text), hash, size};
-  return g.names.get(key, [&] { return push.string({text, size}); });
+  const NameKey key = {reinterpret_cast<std::uintptr_t>(text), trace::quick_hash(name),
+                       name.size()};
+  return g.names.get(key, [&] { return push.string(name); });
 }
 
 // "cudaLaunchKernel" of "cudaLaunchKernel_v7000": the version of the runtime's interface.
