@@ -68,9 +68,10 @@ enum class Reason : std::uint16_t {
   // Precision.
   kRounded,  // values that the source gives in coarser steps than it measured
   // Watching.
-  kLetGo,         // events that were older than what was to be kept
-  kWorkUnderWay,  // device work that was launched and of which no end was seen
-  kNotJoined,     // launches that only one of two runs has, or both in a different order
+  kLetGo,           // events that were older than what was to be kept
+  kWorkUnderWay,    // device work that was launched and of which no end was seen
+  kNotJoined,       // launches that only one of two runs has, or both in a different order
+  kWrittenAlready,  // events that are no longer in a run's folder, but in the trace it writes
   kCount,
 };
 

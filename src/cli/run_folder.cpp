@@ -141,6 +141,8 @@ void RunFolder::keep_last(std::chrono::nanoseconds time) {
   from_ns.store(std::max(from_ns.load(), clock_ns(CLOCK_MONOTONIC) - time.count()));
 }
 
+bool RunFolder::has_given() const { return page_of(page_)->let_go.load() > 0; }
+
 void RunFolder::ends(std::int32_t wait_status) {
   RunPage& run = *page_of(page_);
   run.end_ns = clock_ns(CLOCK_MONOTONIC);

@@ -40,6 +40,8 @@ class RunFolder {
   void keep_last(std::chrono::nanoseconds time);
   // With the status that waitpid() gave.
   void ends(std::int32_t wait_status);
+  // Whether something of what was collected is no longer in it.
+  [[nodiscard]] bool has_given() const;
   // Takes it away with all that is in it.
   void remove();
 

@@ -73,7 +73,8 @@ Status Watch::set_up() {
     if (!adapter) return tl::unexpected(std::move(adapter).error());
     PASTA_TRY(view_->watch(std::move(*adapter)));
   }
-  auto writer = trace::make_pasta_writer(plan_.output, {.overwrite = plan_.overwrite});
+  auto writer = trace::make_pasta_writer(
+      plan_.output, {.overwrite = plan_.overwrite, .keeps_partial = &keeps_partial_});
   if (!writer) return tl::unexpected(std::move(writer).error());
   writer_ = std::move(*writer);
   if (!keeps_newest()) {
@@ -209,7 +210,12 @@ void Watch::give_up(const Error& error) {
           ? fmt::format("{}; no trace is written, and what is collected stays in the run's folder",
                         error.message)
           : fmt::format("{}; the program runs without a trace", error.message));
+  keeps_partial_ = folder_ && folder_->has_given() && !keeps_newest();
   session_.reset();
+  if (keeps_partial_) {
+    say(fmt::format("what the folder no longer has is in the trace as far as it was written, {}",
+                    plan_.output + ".tmp-*"));
+  }
 }
 
 }  // namespace pasta::cli

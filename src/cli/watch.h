@@ -84,6 +84,7 @@ class Watch {
   Clock::time_point began_{};
   bool waits_ = false;  // for the delay to pass
   std::vector<std::pair<std::string, std::string>> environment_;
+  bool keeps_partial_ = false;        // of the trace that cannot be finished
   std::unique_ptr<Recorder> writer_;  // until it has been given to the session
   std::optional<RunFolder> folder_;
   std::optional<trace::SpoolKeeper> keeper_;

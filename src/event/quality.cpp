@@ -81,6 +81,8 @@ constexpr std::array<ReasonInfo, static_cast<std::size_t>(Reason::kCount)> kReas
      "device work that had been launched and not been seen to end when its process ended"},
     {Reason::kNotJoined, "not_joined", kNote,
      "analysed launches that were not found in the run that has their times"},
+    {Reason::kWrittenAlready, "written_already", kDropped,
+     "events that are no longer in the run's folder, because the trace that it writes has them"},
 }};
 
 constexpr bool in_order() {

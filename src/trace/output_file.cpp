@@ -43,6 +43,7 @@ Result<OutputFile> OutputFile::open(std::string path, OutputOptions options) {
   OutputFile file;
   file.path_ = std::move(path);
   file.overwrite_ = options.overwrite;
+  file.keeps_partial_ = options.keeps_partial;
   int direct = -1;
   if (file.path_ == "-") {
     direct = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -93,12 +94,14 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)),
       copy_to_(std::exchange(other.copy_to_, -1)),
-      overwrite_(other.overwrite_) {}
+      overwrite_(other.overwrite_),
+      keeps_partial_(other.keeps_partial_) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) ::close(fd_);
   if (copy_to_ >= 0) ::close(copy_to_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  const bool stays = keeps_partial_ != nullptr && *keeps_partial_;
+  if (!temporary_.empty() && !stays) ::unlink(temporary_.c_str());
 }
 
 Status OutputFile::write_to(int fd, std::span<const std::byte> bytes) const {

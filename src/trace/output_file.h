@@ -13,11 +13,14 @@ namespace pasta::trace {
 struct OutputOptions {
   bool overwrite = false;
   bool patchable = false;  // rewrite_front() will be called
+  // Where it is true by then, the temporary file stays without close(). It outlives the file.
+  const bool* keeps_partial = nullptr;
 };
 
 // Writes beside the target, as "TARGET.tmp-XXXXXX", and renames in close(); without close() the
-// temporary file is removed. "-" is standard output; there, and where the target is a device or a
-// pipe, a patchable file is kept in the system's temporary folder until close().
+// temporary file is removed, unless it is to stay. "-" is standard output; there, and where the
+// target is a device or a pipe, a patchable file is kept in the system's temporary folder until
+// close().
 class OutputFile {
  public:
   // kUsage when the target exists and `overwrite` is not set, or is a folder; else kIo.
@@ -44,6 +47,7 @@ class OutputFile {
   int fd_ = -1;
   int copy_to_ = -1;
   bool overwrite_ = false;
+  const bool* keeps_partial_ = nullptr;
 };
 
 }  // namespace pasta::trace

@@ -407,8 +407,9 @@ class PastaWriter final : public Recorder {
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> make_pasta_writer(std::string path, PastaWriterOptions options) {
-  auto file =
-      OutputFile::open(std::move(path), {.overwrite = options.overwrite, .patchable = true});
+  auto file = OutputFile::open(
+      std::move(path),
+      {.overwrite = options.overwrite, .patchable = true, .keeps_partial = options.keeps_partial});
   if (!file) return tl::unexpected(std::move(file).error());
   options.chunk_events = std::clamp<std::size_t>(options.chunk_events, 1, kMaxChunkBytes / 64);
   return std::make_unique<PastaWriter>(std::move(*file), options);

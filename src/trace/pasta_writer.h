@@ -16,9 +16,10 @@ namespace pasta::trace {
 
 struct PastaWriterOptions {
   bool overwrite = false;
-  bool compress = false;            // zstd, chunk by chunk
-  std::size_t chunk_events = 8192;  // what is lost at most when the writer dies
-  std::optional<Uuid> uuid{};       // random when not given
+  const bool* keeps_partial = nullptr;  // as OutputOptions have it
+  bool compress = false;                // zstd, chunk by chunk
+  std::size_t chunk_events = 8192;      // what is lost at most when the writer dies
+  std::optional<Uuid> uuid{};           // random when not given
 };
 
 // `path` may be "-" for standard output. See OutputFile for how the file comes to be.

@@ -7,6 +7,7 @@
 //   N-M.lane       a LanePage, a window of cells, and cells: 64 bytes each, what one thread at a
 //                  time appends. Where only the newest part is kept, a thread begins a new file now
 //                  and then, so that old ones can be taken away
+//   N-M.before     of a lane whose beginning has been taken away: what later cells rest on of it
 //
 // Pages and windows are memory that is mapped shared, so what has been stored is there whatever
 // becomes of the writer. Their space is reserved before they are mapped: a full disk is an error of
@@ -32,11 +33,12 @@ namespace pasta::trace::spool {
 inline constexpr std::uint64_t kRunMagic = 0x006e757241545350;      // "PSTArun\0"
 inline constexpr std::uint64_t kProcessMagic = 0x006f727041545350;  // "PSTApro\0"
 inline constexpr std::uint64_t kLaneMagic = 0x0065616c41545350;     // "PSTAlae\0"
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 
 inline constexpr const char* kRunFile = "run";
 inline constexpr const char* kProcessEnding = ".process";
 inline constexpr const char* kLaneEnding = ".lane";
+inline constexpr const char* kBeforeEnding = ".before";
 inline constexpr const char* kVendorEnding = ".vendor";
 inline constexpr const char* kGoneEnding = ".gone";  // let go, about to be taken away
 inline constexpr const char* kFolderVariable = "PASTA_RUN_FOLDER";
@@ -87,6 +89,7 @@ struct RunPage {
   char keep[64];
   std::uint64_t segment_bytes;  // a thread begins a new file when one has got so large
   // Of what ended earlier than this, some has been let go: so many events and losses of events.
+  // Where all is kept, they are in the trace that whoever follows writes.
   std::atomic<std::int64_t> kept_from_ns;
   std::atomic<std::uint64_t> let_go;
   // 1: nothing is collected now. Away from what is written often, because each push asks.
@@ -194,10 +197,19 @@ struct LanePage {
   OpenRange open[kMaxOpen];
   StartedRange started[kMaxStarted];
   std::atomic<std::uint64_t> flushed;  // of `committed`: they have left the window
+  // Of `flushed`: they are no longer in the file, which has a hole there. By whoever follows.
+  std::atomic<std::uint64_t> gone;
 };
+static_assert(offsetof(LanePage, gone) == offsetof(LanePage, flushed) + 8);
 inline constexpr std::size_t kLanePageBytes = 16384;
 inline constexpr std::size_t kWindowBytes = std::size_t{112} << 10;
 static_assert(sizeof(LanePage) <= kLanePageBytes);
+
+// In an N-M.before, before so many cells of the lane, of which the first was its `cell`. Cells from
+// LanePage::gone on are still in the lane.
+struct BeforeHead {
+  std::uint64_t cell, cells;
+};
 
 // What stands in the place of an event's kind in cells that are none.
 enum class CellKind : std::uint8_t {

@@ -116,6 +116,11 @@ std::int64_t sound_hold(std::int64_t ns) { return ns == kNoHold ? ns : sound(ns)
 
 }  // namespace
 
+std::string before_path(const std::string& lane_path) {
+  const std::string_view stem(lane_path.data(), lane_path.size() - std::strlen(kLaneEnding));
+  return fmt::format("{}{}", stem, kBeforeEnding);
+}
+
 void allow_what_is_quick(RunPage& run) {
   // Ticks that the system keeps time by are the same on all cores, and always as fast.
   std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -359,38 +364,66 @@ std::uint64_t SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_i
   return bytes;
 }
 
-std::vector<Event> SpoolFolder::read(SpoolLane& lane) const {
-  std::vector<Event> cells(std::min<std::uint64_t>(kCellsAtOnce, lane.committed - lane.read));
-  if (cells.empty()) return cells;
-  std::uint64_t flushed = 0;
-  const auto refresh_flushed = [&] {
-    return read_at(lane.path, offsetof(LanePage, flushed), &flushed, sizeof flushed).value_or(0) ==
-           sizeof flushed;
-  };
-  std::optional<std::size_t> size;
-  bool known = refresh_flushed();
-  while (known) {
-    std::uint64_t offset = kLanePageBytes + kWindowBytes + lane.read * kCellBytes;
-    std::uint64_t most = cells.size();
-    const std::uint64_t before = flushed;
-    if (lane.read < flushed) {
-      most = std::min(most, flushed - lane.read);
-    } else if (lane.read - flushed < kWindowCells) {
-      offset = kLanePageBytes + (lane.read - flushed) * kCellBytes;
-      most = std::min(most, kWindowCells - (lane.read - flushed));
-    } else {
-      break;
+// Those from the next one on, which then is the first that the lane still has.
+std::vector<Event> SpoolFolder::read_before(SpoolLane& lane, std::uint64_t gone) {
+  std::vector<Event> cells;
+  std::ifstream file(before_path(lane.path), std::ios::binary);
+  BeforeHead head{};
+  while (file.read(reinterpret_cast<char*>(&head), sizeof head) && head.cell < gone &&
+         head.cells - 1 <= kMaxTextBytes / kCellBytes) {
+    const std::size_t known = cells.size();
+    cells.resize(known + head.cells);
+    const auto bytes = static_cast<std::streamsize>(head.cells * kCellBytes);
+    if (!file.read(reinterpret_cast<char*>(cells.data() + known), bytes) || head.cell < lane.read) {
+      cells.resize(known);
     }
-    size = read_at(lane.path, offset, cells.data(), most * kCellBytes);
-    // What was in the window may have left it meanwhile, and be others' place.
-    if (lane.read < before) break;
-    known = refresh_flushed();
-    if (flushed == before) break;
   }
-  cells.resize(known ? size.value_or(0) / kCellBytes : 0);
-  lane.read += cells.size();
-  if (cells.empty()) lane.committed = lane.read;
+  lane.read = gone;
+  lane.committed = std::max(lane.committed, gone);
   return cells;
+}
+
+std::vector<Event> SpoolFolder::read(SpoolLane& lane) const {
+  struct {
+    std::uint64_t flushed = 0, gone = 0;
+  } place;
+  const auto refresh_place = [&] {
+    return read_at(lane.path, offsetof(LanePage, flushed), &place, sizeof place).value_or(0) ==
+           sizeof place;
+  };
+  for (;;) {
+    std::vector<Event> cells(std::min<std::uint64_t>(kCellsAtOnce, lane.committed - lane.read));
+    if (cells.empty()) return cells;
+    std::optional<std::size_t> size;
+    bool known = refresh_place();
+    while (known && lane.read >= place.gone) {
+      std::uint64_t offset = kLanePageBytes + kWindowBytes + lane.read * kCellBytes;
+      std::uint64_t most = cells.size();
+      const std::uint64_t before = place.flushed;
+      if (lane.read < before) {
+        most = std::min(most, before - lane.read);
+      } else if (lane.read - before < kWindowCells) {
+        offset = kLanePageBytes + (lane.read - before) * kCellBytes;
+        most = std::min(most, kWindowCells - (lane.read - before));
+      } else {
+        break;
+      }
+      size = read_at(lane.path, offset, cells.data(), most * kCellBytes);
+      // What was there may have been taken away meanwhile; and what was in the window may have left
+      // it, and be others' place.
+      known = refresh_place();
+      if (lane.read < before || place.flushed == before) break;
+    }
+    if (known && lane.read < place.gone) {
+      cells = read_before(lane, place.gone);
+      if (!cells.empty()) return cells;
+      continue;
+    }
+    cells.resize(known ? size.value_or(0) / kCellBytes : 0);
+    lane.read += cells.size();
+    if (cells.empty()) lane.committed = lane.read;
+    return cells;
+  }
 }
 
 }  // namespace pasta::trace

@@ -89,6 +89,9 @@ struct SpoolLane {
   std::uint64_t read = 0;  // cells
 };
 
+// The file that has what later cells rest on of those that are no longer in the lane of this path.
+std::string before_path(const std::string& lane_path);
+
 // Of whoever begins a run: writers may do what this host makes possible.
 void allow_what_is_quick(spool::RunPage& run);
 
@@ -117,7 +120,8 @@ class SpoolFolder {
   [[nodiscard]] std::map<std::string, SpoolLane>& lanes() { return lanes_; }
   [[nodiscard]] const std::map<std::string, SpoolLane>& lanes() const { return lanes_; }
   // The next cells of `lane`, up to what the last refresh saw; none at the end. Fewer than were
-  // promised when the file is shorter: then `lane.committed` is what there is.
+  // promised when the file is shorter: then `lane.committed` is what there is. Of cells that have
+  // been taken away (see SpoolRelease) only those that later ones rest on.
   std::vector<Event> read(SpoolLane& lane) const;
   // Take files away: they are no longer there for anybody. Give their bytes. Of a process all that
   // it has. `tell` is called when nobody can see the lane any more and before it is taken away, and
@@ -136,6 +140,7 @@ class SpoolFolder {
   // Whether the file is a lane. First for all lanes, and then the other for each.
   bool refresh_holds(const std::string& name);
   void refresh_counts(SpoolLane& lane) const;
+  static std::vector<Event> read_before(SpoolLane& lane, std::uint64_t gone);
   // None of a file that is just being made; none and unreadable when it is no such page.
   template <class Page>
   std::unique_ptr<Page> read_once_made(const std::string& path, std::uint64_t page_magic);

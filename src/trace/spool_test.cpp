@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "trace/spool_reader.h"
+#include "trace/spool_release.h"
 #include "trace/spool_test_folder.h"
 #include "trace/spool_writer.h"
 
@@ -47,9 +49,10 @@ struct Contents {
   std::vector<std::string> open;
 };
 
-void read_lane(SpoolFolder& folder, SpoolLane& lane, Contents& contents) {
+// After the cells that have been read of it.
+void read_lane(SpoolFolder& folder, SpoolLane& lane, Contents& contents,
+               std::vector<Event> cells = {}) {
   std::map<std::uint32_t, std::string> strings;
-  std::vector<Event> cells;
   for (auto more = folder.read(lane); !more.empty(); more = folder.read(lane)) {
     cells.insert(cells.end(), more.begin(), more.end());
   }
@@ -634,6 +637,70 @@ TEST(Spool, AProcessWhoseFirstThreadHasEndedIsAlive) {
             (std::map<std::string, int>{{"first", 1}, {"second", 1}}));
   ::close(gate[0]);
   ::close(gate[1]);
+}
+
+// What was read and is kept elsewhere takes no disk; what stays can be read without it, also by who
+// was in the middle of it.
+TEST(Spool, WhatIsReleasedIsGoneAndTheRestIsWhole) {
+  constexpr int kMarks = 100'000;
+  constexpr std::uint64_t kLimit = std::uint64_t{8} << 20;
+  Folder folder(kLimit);
+  EXPECT_TRUE(folder.write([] {
+    const std::uint64_t outer = open("open all the time");
+    for (int i = 0; i < kMarks; ++i) {
+      mark(std::string(1 + i % 150, 'x') + std::to_string(i % 300));
+      if (i == kMarks / 4) mark("only once, and early");
+    }
+    close(outer);
+  }));
+  const Contents whole = contents_of(folder.path());
+  ASSERT_EQ(whole.lost, 0U);
+
+  auto follower = SpoolFolder::open(folder.path()), other = SpoolFolder::open(folder.path());
+  auto release = SpoolRelease::open(folder.path());
+  ASSERT_TRUE(follower && other && release);
+  ASSERT_TRUE(follower->refresh() && other->refresh());
+  auto& [name, lane] = *follower->lanes().begin();
+  SpoolLane& others = other->lanes().begin()->second;
+  const std::vector<Event> begun = other->read(others);
+  for (auto cells = follower->read(lane); !cells.empty(); cells = follower->read(lane)) {
+    release->read(name, lane.read - cells.size(), cells);
+  }
+  const std::uint64_t used = folder.page().used_bytes.load();
+  ASSERT_GT(used, kLimit / 2);
+  // Nothing of it is kept elsewhere, and then half of it.
+  EXPECT_TRUE(release->look(*follower, whole.events.front().start_ns));
+  EXPECT_EQ(folder.page().used_bytes.load(), used);
+  const std::int64_t half_ns = whole.events[kMarks / 3].end_ns;
+  EXPECT_TRUE(release->look(*follower, half_ns));
+  const std::uint64_t gone = folder.page().let_go.load();
+  EXPECT_GT(gone, kMarks / 5U);
+  EXPECT_LE(folder.page().kept_from_ns.load(), half_ns);
+  struct stat status {};
+  ASSERT_EQ(stat(lane.path.c_str(), &status), 0);
+  EXPECT_LT(status.st_blocks * 512, status.st_size - std::int64_t(gone) * 64 + 4096);
+
+  const Contents rest = contents_of(folder.path());
+  EXPECT_EQ(rest.events.size() + gone, whole.events.size());
+  ASSERT_FALSE(rest.events.empty());
+  EXPECT_EQ(rest.events.front().end_ns, whole.events[gone].end_ns);
+  EXPECT_EQ(rest.names.at("open all the time"), 1);
+  EXPECT_EQ(rest.names.count("only once, and early"), 0U);
+  EXPECT_EQ(rest.lost, 0U);
+  Contents of_other;
+  read_lane(*other, others, of_other, begun);
+  EXPECT_LT(of_other.events.size(), whole.events.size());
+  EXPECT_GT(of_other.events.size(), rest.events.size());
+  // Definitions come once.
+  EXPECT_GT(whole.frames, 0U);
+  EXPECT_EQ(rest.frames, whole.frames);
+  EXPECT_EQ(of_other.frames, whole.frames);
+
+  // All of it is: what is in the folder then is not more than half of what it may be.
+  EXPECT_TRUE(release->look(*follower, std::numeric_limits<std::int64_t>::max()));
+  EXPECT_LE(folder.page().used_bytes.load(), kLimit / 2);
+  const Contents little = contents_of(folder.path());
+  EXPECT_EQ(little.events.size() + folder.page().let_go.load(), whole.events.size());
 }
 
 }  // namespace

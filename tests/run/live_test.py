@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """pastaprof run while the program runs: snapshots, the flight recorder, the live view, terminals."""
 import collections
+import contextlib
 import os
 import pty
 import re
@@ -155,24 +156,23 @@ class Snapshots(Watching):
         self.assertEqual(self.left(), [f"sh-{n}.pasta" for n in range(1, 5)])
 
 
-class KeepLast(Watching):
-    def used(self):
-        """Bytes on disk of the run's folder, whose files come and go."""
-        used = 0
-        for path in (self.folder / "t.pasta.run").glob("*"):
-            try:
-                used += path.stat().st_blocks * 512
-            except FileNotFoundError:
-                pass
-        return used
+def used(folder):
+    """Bytes on disk of the run's folder, whose files come and go."""
+    bytes_used = 0
+    for path in (folder / "t.pasta.run").glob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            bytes_used += path.stat().st_blocks * 512
+    return bytes_used
 
+
+class KeepLast(Watching):
     def announced(self, *options, least):
         """Watches a program that tells how often it has said what, and kills it; (told, bytes seen on disk)."""
         watched = self.popen(ANNOTATE, "announce", options=options)
         told = most = 0
         while told < least:
             told += len(watched.stdout.read(1 << 16)) // 4
-            most = max(most, self.used())
+            most = max(most, used(self.folder))
         child = int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", str(watched.pid)]).split()[0])
         os.kill(child, signal.SIGKILL)
         told += len(watched.stdout.read()) // 4
@@ -210,11 +210,11 @@ class KeepLast(Watching):
         most = 0
         while told < 1_000_000:
             told += len(watched.stdout.read(1 << 16)) // 4
-            most = max(most, self.used())
+            most = max(most, used(self.folder))
         os.kill(int(child[0]), signal.SIGKILL)
         told += len(watched.stdout.read()) // 4
         watched.stdout.close()
-        self.assertLessEqual(most, 8 << 20)
+        self.assertLessEqual(most, 12 << 20)
         kept, _ = self.check(told, "t.pasta.run")
         self.assertEqual(self.problems("t.pasta.run").get("dropped_by_collector", 0), 0)
         self.assertGreater(len(kept), 10_000)
@@ -245,6 +245,60 @@ class KeepLast(Watching):
         let_go = self.problems()["let_go"]
         self.assertEqual(kept + let_go, 50 * (4 + 1))
         self.assertGreater(let_go, kept)
+
+
+class LongRun(Watching):
+    """Without --keep-last all is kept, however long the run is and little its folder may use."""
+
+    def told_until(self, watched, least):
+        """Lets the program tell so often, never faster than it is followed; most bytes seen on disk."""
+        told = most = 0
+        while told < least:
+            read = watched.stdout.read(1 << 16)
+            self.assertTrue(read)
+            told += len(read) // 4
+            most = max(most, used(self.folder))
+            wait_for(lambda: used(self.folder) < 19 << 19)
+        return told, most
+
+    def end(self, watched, program):
+        os.kill(program, signal.SIGKILL)
+        rest = len(watched.stdout.read()) // 4
+        watched.stdout.close()
+        return rest
+
+    @staticmethod
+    def announced_in(text):
+        return {int(line.split()[1]) for line in text.splitlines() if '"announced"' in line and line.startswith("scope ")}
+
+    def test_more_than_the_folder_may_use(self):
+        watched = self.popen(ANNOTATE, "announce", options=("--spool-size", "12MiB"))
+        told, most = self.told_until(watched, 300_000)
+        program = int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", str(watched.pid)]).split()[0])
+        told += self.end(watched, program)
+        self.assertEqual(watched.wait(timeout=120), 137)
+        self.assertLessEqual(most, 12 << 20)
+        self.assertIn(len(self.announced_in(self.text())) - told, (0, 1))
+        problems = self.problems()
+        self.assertEqual(set(problems), {"begin_without_end"}, problems)  # the range around
+        self.assertEqual(self.left(), ["t.pasta"])
+
+    def test_when_nobody_follows_any_more(self):
+        watched = self.popen(ANNOTATE, "announce", options=("--spool-size", "12MiB"))
+        told, _ = self.told_until(watched, 300_000)
+        program = int(subprocess.check_output(["ps", "-o", "pid=", "--ppid", str(watched.pid)]).split()[0])
+        watched.kill()
+        watched.wait()
+        told += self.end(watched, program)
+        (partial,) = (name for name in self.left() if ".tmp-" in name)
+        written, folder = (self.announced_in(self.text(name)) for name in (partial, "t.pasta.run"))
+        # Each has what the other has not, and the folder says how much that is.
+        self.assertIn(len(written | folder) - told, (0, 1))
+        gone = self.problems("t.pasta.run")["written_already"]
+        self.assertGreater(gone, 150_000)
+        self.assertIn(len(folder) + gone - told, (0, 1))
+        first = min(folder)
+        self.assertEqual(len([start for start in written if start < first]), gone)
 
 
 class Terminal:

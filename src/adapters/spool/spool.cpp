@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -18,6 +19,7 @@
 #include "adapters/spool/scopes.h"
 #include "trace/sorted_runs.h"
 #include "trace/spool_reader.h"
+#include "trace/spool_release.h"
 
 namespace pasta::adapters::spool {
 namespace {
@@ -29,6 +31,8 @@ using trace::SpoolRun;
 
 constexpr std::size_t kEventsPerPump = 4096;
 constexpr std::chrono::milliseconds kBetweenLooks{20};
+// What so many events were pushed after has been written, whatever a recorder still holds.
+constexpr std::uint64_t kSurelyWritten = std::uint64_t{1} << 14;
 
 std::string ended(int wait_status) {
   if (WIFEXITED(wait_status)) return fmt::format("exit {}", WEXITSTATUS(wait_status));
@@ -65,8 +69,13 @@ class Run final : public Adapter {
                    .world_size = run.world_size,
                    .first_ns = run.start_ns + run.epoch_ns,
                    .absolute_clock = true});
-    if (!run.keep.empty()) kept_from_ns_ = run.kept_from_ns + run.epoch_ns;
+    if (over_ != nullptr && !looks_on_) {
+      auto release = trace::SpoolRelease::open(folder_.path());
+      if (release) release_.emplace(std::move(*release));
+    }
     if (over_ == nullptr) {
+      // Of what ended earlier, some is no longer there.
+      if (run.kept_from_ns > 0) kept_from_ns_ = run.kept_from_ns + run.epoch_ns;
       sorted_.emplace(trace::SortedRuns::Order::kByEnd,
                       trace::SortedRuns::Options{plan.memory_budget_bytes, plan.scratch});
       PASTA_TRY(refresh(true));
@@ -125,6 +134,7 @@ class Run final : public Adapter {
           if (promised > 0) problems_.add(Reason::kTruncated, [&path = lane.path] { return path; });
           break;
         }
+        if (release_) release_->read(name, lane.read - cells.size(), cells);
         reader.decoder->decode(cells, fresh_, blobs_, problems_);
         PASTA_TRY(keep());
       }
@@ -299,7 +309,13 @@ class Run final : public Adapter {
               where + ": its command is cut");
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
-    problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
+    if (!run.keep.empty()) {
+      problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
+    } else if (over_ == nullptr) {
+      problem(Reason::kWrittenAlready, run.let_go + let_go_,
+              "they are in the trace that the run writes, a file beside this folder that ends in "
+              ".tmp- and six letters");
+    }
     if (over_ != nullptr || run.over) tell_capture();
     for (const std::string& path : folder_.unreadable()) problem(Reason::kCorruptChunk, 1, path);
     PASTA_TRY(keep());
@@ -419,6 +435,7 @@ class Run final : public Adapter {
     const auto now = std::chrono::steady_clock::now();
     if (!last && now < next_look_) return true;
     next_look_ = now + kBetweenLooks;
+    if (!last) release();
     PASTA_TRY(refresh(last));
     PASTA_TRY(read_all(last));
     if (looks_on_) {
@@ -453,6 +470,22 @@ class Run final : public Adapter {
     return true;
   }
 
+  // Lets go of what has been given and is in the trace.
+  void release() {
+    if (!release_ || given_ns_ == std::numeric_limits<std::int64_t>::min()) return;
+    // Who asks for more has taken all that was pushed before.
+    if (given_.empty() || given_.back().pushed != pushed_) given_.push_back({0, pushed_});
+    given_.back().before_ns = given_ns_;
+    while (given_.size() > 1 && given_[1].pushed + kSurelyWritten <= pushed_) given_.pop_front();
+    if (given_.front().pushed + kSurelyWritten > pushed_) return;
+    const Status looked =
+        release_->look(folder_, given_.front().before_ns - folder_.run().epoch_ns);
+    if (looked) return;
+    problem(Reason::kCollectorWarning, 1,
+            looked.error().message + ": disk of the run's folder is not given back");
+    release_.reset();
+  }
+
   // What has not been read yet ends no earlier.
   std::int64_t safe_now() {
     std::int64_t safe_ns = now_ns_;
@@ -467,6 +500,7 @@ class Run final : public Adapter {
   }
 
   void push(std::span<Event> events) {
+    pushed_ += events.size();
     for (Event& event : events) links_->link(event, unlinked_);
     give(events);
   }
@@ -550,6 +584,13 @@ class Run final : public Adapter {
   std::vector<Event> fresh_;
   std::vector<Event> waiting_;               // while following; else what waits for its scope
   std::optional<trace::SortedRuns> sorted_;  // else
+  std::optional<trace::SpoolRelease> release_;
+  struct Given {
+    std::int64_t before_ns;
+    std::uint64_t pushed;
+  };
+  std::deque<Given> given_;  // oldest first: what had been pushed when so much had been given
+  std::uint64_t pushed_ = 0;
 };
 
 }  // namespace
