@@ -347,6 +347,28 @@ class Torch(unittest.TestCase):
         self.assertEqual(modules, {"Model": (), "fails": (("module", "Model"),), "goes_on": (("module", "Model"),),
                                    "ReLU": ()})
 
+    def test_what_the_compiler_puts_around_a_model_is_the_model(self):
+        trace = self.program("""
+            import torch
+            class Model(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.layers = torch.nn.Sequential(torch.nn.ReLU())
+                def forward(self, x):
+                    return self.layers(x)
+            # As in torch._dynamo.eval_frame.
+            class OptimizedModule(torch.nn.Module):
+                def __init__(self, model):
+                    super().__init__()
+                    self._orig_mod = model
+                def forward(self, x):
+                    return self._orig_mod(x)
+            OptimizedModule(Model())(torch.ones(1))
+        """)
+        modules = [(scope["name"], scope["said"]["class"], scope["said"]["line"]) for scope in trace.scopes if scope["domain"] == "module"]
+        self.assertEqual(modules[:3], [("Model", "__main__.Model", 7)] * 2 + [("layers", "torch.nn.modules.container.Sequential", modules[2][2])])
+        self.assertEqual(modules[3][0], "layers.0")
+
     def test_no_value_is_in_the_trace(self):
         """However operators come."""
         for how, environment in (("callbacks", {}), ("dispatch mode", self.without_compiler())):

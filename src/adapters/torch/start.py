@@ -224,8 +224,11 @@ def watch_modules(torch):
         for path, part in parts:
             key = id(part)
             if key not in known or known[key][0]() is not part:
+                # What torch.compile puts around a model is called as the model is.
+                names = [name for name in path.split(".") if name not in ("", "_orig_mod")]
+                inner = part.__dict__.get("_modules", {}).get("_orig_mod", part)
                 known[key] = (weakref.ref(part, lambda reference, key=key: forget(reference, key)),
-                              path or type(part).__name__, about(type(part)))
+                              ".".join(names) or type(inner).__name__, about(type(inner)))
         return known[id(module)]
 
     # True where PyTorch's compiler reads what is called: nothing of this is left in what it makes.
