@@ -397,7 +397,7 @@ void look_for_mark(SpoolThread& thread, const Said& said) {
     thread.mark_name = hash(name.data(), name.size()).a;
   };
   if (said.domain == ScopeDomain::kModule) {
-    if (thread.native_id != getpid()) return;
+    if (said.is_compiled || thread.native_id != getpid()) return;
     for (std::uint32_t i = 0; i < thread.open_count; ++i) {
       if (thread.open[i].domain == static_cast<std::uint16_t>(ScopeDomain::kModule)) return;
     }

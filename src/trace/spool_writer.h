@@ -132,6 +132,8 @@ struct Said {
   bool path_only = false;
   // Where in the program's Python it was made: that is in its path, around it.
   std::string_view place = {};
+  // A module that a compiler has made: many small ones come again and again, and tell no iteration.
+  bool is_compiled = false;
 };
 
 class SpoolPush {

@@ -254,6 +254,22 @@ def call():
         report = subprocess.run([PROGRAM, "report", "t.pasta", "--tool", "layers"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
         self.assertRegex(report, r"(?m)^  jit_loss +0 +1 ")
 
+    def test_modules_that_come_again_are_no_iterations(self):
+        self.SCRIPT += """
+class Collector(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("push", ctypes.c_void_p), ("note", ctypes.c_void_p),
+                ("is_collecting", ctypes.c_void_p), ("iterations", ctypes.CFUNCTYPE(ctypes.c_uint64))]
+get = ctypes.CDLL(None).pasta_device_collector_v1
+get.restype = ctypes.POINTER(Collector)
+iterations = get().contents.iterations
+with open("iterations", "w") as file:
+    for _ in range(3):
+        print(iterations(), file=file)
+        call()
+"""
+        self.watch_xla()
+        self.assertEqual((self.folder / "iterations").read_text().split(), ["0"] * 3)
+
     def test_off(self):
         ranges, *_ = self.watch_xla("--python", "off")
         self.assertEqual(self.path(ranges["jvp(layer)/dot_general"][0].scope), [("module", "jit_loss")])

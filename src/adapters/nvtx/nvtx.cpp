@@ -142,6 +142,7 @@ class Call {
     said_.sequence = text.sequence;
     if (text.is_operator) said_.domain = ScopeDomain::kOperator;
     if (text.is_module) said_.domain = ScopeDomain::kModule;
+    said_.is_compiled = text.is_module;
     JsonMembers members(memory_, sizeof memory_);
     if (!text.sizes.empty()) members.add("Input Dims", text.sizes);
     if (!text.hlo.empty()) members.add_text("hlo_op", text.hlo);
