@@ -1,5 +1,6 @@
 # Compiles what runs on a GPU, and holds it to the memory that a patch may have:
-#   cmake -DNVCC=... "-DARCHITECTURES=80;90" "-DARGUMENTS=-I..." -DOUTPUT=... -DSOURCE=... -P compile_patches.cmake
+#   cmake -DNVCC=... "-DARCHITECTURES=80;90" "-DARGUMENTS=-I..." -DOUTPUT=... -DSOURCE=... [-DTOGETHER=ON]
+#     -P compile_patches.cmake
 # In two steps: in one, nvcc keeps for tools also each function that has become part of another, and with a
 # patch that is loaded all threads that a GPU can have get the stack of all its functions.
 get_filename_component(bin ${NVCC} DIRECTORY)
@@ -12,6 +13,16 @@ foreach(architecture ${ARCHITECTURES})
     OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE failed)
   if(failed)
     message(FATAL_ERROR "${said}")
+  endif()
+  # The lanes of a warp come to a patch together, and where all of them are asked they still are. But nvcc has
+  # each question wait until they are, and in code for tools that takes more registers and time than the question.
+  # PTX up to version 6.3 has questions that do not wait; those that compare values of lanes always do.
+  if(TOGETHER)
+    file(READ ${work}.ptx text)
+    string(REGEX REPLACE "(shfl|vote)[.]sync([^;]*), *[^,;]*;" "\\1\\2;" text "${text}")
+    string(REGEX REPLACE "\n[.]version [0-9.]+" "\n.version 6.3" text "${text}")
+    string(REGEX REPLACE "\n[.]target sm_[0-9]+" "\n.target sm_70" text "${text}")
+    file(WRITE ${work}.ptx "${text}")
   endif()
   execute_process(
     COMMAND ${NVCC} --cubin --compile-as-tools-patch -arch=sm_${architecture} -Xptxas -v -o ${work}.cubin ${work}.ptx

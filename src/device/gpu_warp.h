@@ -3,6 +3,10 @@
 //
 // What the GPU itself sees to is relied on: lanes of one instruction ask for as many bytes each, at
 // most a sector, at multiples of that; only copies of one lane are longer.
+//
+// A patch may be compiled so that questions which pass on values or say for which lanes something
+// is so do not wait for lanes (compile_patches.cmake): so they are asked where all active ones come
+// by.
 #pragma once
 
 #include <cstdint>
@@ -152,6 +156,22 @@ class GpuSteps {
     }
   };
 
+  // The active lane before the calling one: whether there is none, and what it has.
+  struct Before {
+    bool is_none;
+    std::uint32_t value;
+  };
+  __device__ Before before(std::uint32_t own) const {
+    const std::uint32_t lanes = active() & ~lanes_from();
+    return {lanes == 0, __shfl_sync(active(), own, last_of(lanes))};
+  }
+  __device__ std::uint32_t lanes_with(bool is_so) const { return __ballot_sync(active(), is_so); }
+  // How many of `mask` are behind the calling lane and before the next of `stops`.
+  __device__ static std::uint32_t count_until(std::uint32_t stops, std::uint32_t mask) {
+    const std::uint32_t behind = lanes_behind(), next = stops & behind;
+    return __popc(mask & behind & ((next & (0 - next)) - 1));
+  }
+
   // The first lane of each sector. `mask`: with which lanes the calling one may share a sector.
   __device__ std::uint32_t first_of_sectors(std::uint32_t mask) const {
     const std::uint32_t same = __match_any_sync(active(), address() / kSectorBytes) & mask;
@@ -169,9 +189,9 @@ class GpuSteps {
   __device__ void runs(std::uint32_t own, Use use) const {
     const std::uint32_t before = __shfl_up_sync(active(), own, 1);
     const bool goes_on =
-        (active() & own_lane() >> 1) != 0 && own - before <= 1 && (own ^ before) < 32;
+        (active() << 1 >> lane_id() & 1) != 0 && own - before <= 1 && (own ^ before) < 32;
     const std::uint32_t later = __ballot_sync(active(), !goes_on) & ~lanes_up_to();
-    const std::uint32_t until = later == 0 ? active() : active() & ((later & (0 - later)) - 1);
+    const std::uint32_t until = active() & ((later & (0 - later)) - 1);
     const std::uint32_t last = __shfl_sync(active(), own, last_of(until));
     if (own != kNone && !goes_on) use(own, last);
   }
@@ -295,6 +315,16 @@ class GpuSteps {
   __device__ static std::uint32_t lanes_before() {
     std::uint32_t mask;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+    return mask;
+  }
+  __device__ static std::uint32_t lanes_behind() {
+    std::uint32_t mask;
+    asm volatile("mov.u32 %0, %%lanemask_gt;" : "=r"(mask));
+    return mask;
+  }
+  __device__ static std::uint32_t lanes_from() {
+    std::uint32_t mask;
+    asm volatile("mov.u32 %0, %%lanemask_ge;" : "=r"(mask));
     return mask;
   }
   __device__ static std::uint32_t lanes_up_to() {

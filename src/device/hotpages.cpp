@@ -24,6 +24,8 @@ std::uint64_t place(const Launch& launch, std::uint32_t shift, std::vector<std::
 HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings& settings,
                                             Layout& layout) {
   State state{};
+  const std::uint32_t pieces = Pieces::count(launch);
+  state.last_piece = pieces - 1;
   state.copies = std::max(settings.copies, 1u);
   while (std::uint64_t{1} << state.shift < settings.least_block) ++state.shift;
   std::vector<std::uint64_t> first(launch.object_count);
@@ -34,7 +36,7 @@ HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings
   state.rows = static_cast<std::uint32_t>(count + 1);
   // The rows lie behind the other arrays.
   const std::uint64_t first_row =
-      (kHeaderBytes<HotpagesPatch> + Layout::rounded(Pieces::kCount * sizeof(Pieces::Piece)) +
+      (kHeaderBytes<HotpagesPatch> + Layout::rounded(pieces * sizeof(Pieces::Piece)) +
        Layout::rounded(launch.object_count * sizeof(Pieces::Place))) /
       sizeof(BlockCounts);
   const auto places = Pieces::places(launch, [&](std::uint32_t i) {
@@ -44,7 +46,7 @@ HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings
   });
   state.nothing = {.row = kNoRow, .base = static_cast<std::uint32_t>(first_row + count)};
   state.pieces = layout.table<Pieces::Piece>(
-      Pieces::kCount, [&](std::span<Pieces::Piece> pieces) { Pieces::plan(places, pieces); });
+      pieces, [&](std::span<Pieces::Piece> made) { Pieces::plan(places, made); });
   state.places = layout.table(std::span<const Pieces::Place>(places));
   state.blocks = layout.counters<BlockCounts>(std::uint64_t{state.copies} * state.rows);
   return state;

@@ -40,6 +40,7 @@ struct HotpagesPatch {
     Pieces::Target nothing;
     std::uint32_t shift;  // a block is 1 << shift bytes
     std::uint32_t copies, rows;
+    std::uint32_t last_piece;  // its number
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
@@ -71,7 +72,7 @@ struct HotpagesPatch {
     return Pieces::find(launch,
                         behind_header<HotpagesPatch, const Pieces::Piece>(
                             state, state.pieces, kHeaderBytes<HotpagesPatch>),
-                        state.places, state.nothing, address, bytes);
+                        fixed(state.last_piece), state.places, state.nothing, address, bytes);
   }
   template <class AnyWarp>
   PASTA_DEVICE static std::uint64_t* counts(const State& state, const AnyWarp& warp,

@@ -240,44 +240,69 @@ TEST(Hints, TellOfOneOfSeveralObjectsThatLieTogether) {
 TEST(Pieces, TellTheSameAsLookingForIt) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << Pieces::kBits,
                           kHigh = std::uint64_t{1} << 40;
+  constexpr std::uint32_t kCount = 1u << Pieces::kLeastCountBits;
   const std::vector<MemoryObject> objects = {
-      {16, 5, 1},                                        // of no aligned size
-      {kHigh, 3 * kPiece - 100, 2},                      // ends in a piece, in which others are
-      {kHigh + 3 * kPiece - 100, 36, 3},                 // beside it
-      {kHigh + 3 * kPiece - 32, 0, 4},                   // of no bytes
-      {kHigh + 3 * kPiece - 31, 31 + kPiece / 2, 5},     // over the end of a piece
-      {kHigh + Pieces::kCount * kPiece, 2 * kPiece, 6},  // in the place of the first
-      {kHigh << 4, 2 * Pieces::kCount * kPiece, 7},      // larger than all pieces
-      {std::uint64_t{1} << 56, 4096, 8},                 // higher than tags tell
-      {~std::uint64_t{0} - 4095, 4096, 9}};              // the last bytes there are
+      {16, 5, 1},                                     // of no aligned size
+      {kHigh, 3 * kPiece - 100, 2},                   // ends in a piece, in which others are
+      {kHigh + 3 * kPiece - 100, 36, 3},              // beside it
+      {kHigh + 3 * kPiece - 32, 0, 4},                // of no bytes
+      {kHigh + 3 * kPiece - 31, 31 + kPiece / 2, 5},  // over the end of a piece
+      {kHigh + kCount * kPiece, 2 * kPiece, 6},       // in the place of the first
+      {kHigh << 4, 2 * kCount * kPiece, 7},           // larger than all pieces
+      {std::uint64_t{1} << 56, 4096, 8},              // higher than tags tell
+      {~std::uint64_t{0} - 4095, 4096, 9}};           // the last bytes there are
   const Launch launch = {.objects = objects.data(),
                          .object_count = static_cast<std::uint32_t>(objects.size())};
   const auto places = Pieces::places(
       launch, [](std::uint32_t i) { return Pieces::Target{.row = i, .base = 100 + i}; });
-  std::vector<Pieces::Piece> pieces(Pieces::kCount), few(Pieces::kCount);
-  Pieces::plan(places, pieces);
   const Pieces::Target nothing = {.row = kNoObject, .base = 5};
   const Pieces::Place* const at = places.data();
-  for (const MemoryObject& object : objects) {
-    for (const std::uint64_t edge : {object.address, object.address + object.bytes,
-                                     object.address + kPiece, object.address + 5 * kPiece}) {
-      for (std::uint64_t address = edge - 40; address != edge + 40; ++address) {
-        for (const std::uint32_t bytes : {1u, 4u, 32u, 4096u}) {
-          const auto found = Pieces::find(launch, pieces.data(), at, nothing, address, bytes);
-          const std::uint32_t wanted = launch.find(address, bytes);
-          ASSERT_EQ(found.row, wanted) << address << " " << bytes;
-          EXPECT_EQ(found.base, wanted == kNoObject ? 5 : 100 + wanted);
+  for (const std::uint32_t count : {kCount, 4 * kCount}) {
+    std::vector<Pieces::Piece> pieces(count);
+    Pieces::plan(places, pieces);
+    for (const MemoryObject& object : objects) {
+      for (const std::uint64_t edge : {object.address, object.address + object.bytes,
+                                       object.address + kPiece, object.address + 5 * kPiece}) {
+        for (std::uint64_t address = edge - 40; address != edge + 40; ++address) {
+          for (const std::uint32_t bytes : {1u, 4u, 32u, 4096u}) {
+            const auto found =
+                Pieces::find(launch, pieces.data(), count - 1, at, nothing, address, bytes);
+            const std::uint32_t wanted = launch.find(address, bytes);
+            ASSERT_EQ(found.row, wanted) << address << " " << bytes;
+            EXPECT_EQ(found.base, wanted == kNoObject ? 5 : 100 + wanted);
+          }
         }
       }
     }
   }
+  std::vector<Pieces::Piece> few(kCount);
   Pieces::plan(std::span(places).first(6), few);
   const auto piece = [&](std::uint64_t address) {
-    return few[(address >> Pieces::kBits) % Pieces::kCount].row;
+    return few[(address >> Pieces::kBits) % kCount].row;
   };
   EXPECT_EQ(piece(kHigh), 1u) << "that came first";
   EXPECT_EQ(piece(kHigh + 2 * kPiece), 1u) << "that has most of it";
   EXPECT_EQ(piece(kHigh + 3 * kPiece), 4u);
+  std::vector<Pieces::Piece> more(2 * kCount);
+  Pieces::plan(std::span(places).first(6), more);
+  EXPECT_EQ(more[0].row, 1u);
+  EXPECT_EQ(more[kCount].row, 5u) << "beside that which has its place where there are few";
+}
+
+TEST(Pieces, AreAsManyAsMemoryNeeds) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30, kBegin = 0x7000'0000'0000;
+  const auto count = [](const std::vector<MemoryObject>& objects) {
+    return Pieces::count(
+        {.objects = objects.data(), .object_count = static_cast<std::uint32_t>(objects.size())});
+  };
+  EXPECT_EQ(count({}), 4096u);
+  EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}}), 4096u);
+  EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}, {kBegin + 8 * kGiB, 4, 2}}), 8192u);
+  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 8 * kGiB, 4, 2}}), 8192u) << "8 GiB apart";
+  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 4, 4, 2}}), 4096u) << "two of one piece";
+  EXPECT_EQ(count({{kBegin, 0, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "of no bytes";
+  EXPECT_EQ(count({{kBegin, 128 * kGiB, 1}}), 65536u);
+  EXPECT_EQ(count({{kBegin, 400 * kGiB, 1}}), 65536u);
 }
 
 TEST(Distinct, IsAboutRight) {

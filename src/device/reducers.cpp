@@ -57,6 +57,27 @@ std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) co
   return std::min(granules << place.shift, object.bytes);
 }
 
+std::uint32_t Pieces::count(const Launch& launch) {
+  for (std::uint32_t count = 1u << kLeastCountBits;; count *= 2) {
+    if (count == 1u << kMostCountBits) return count;
+    std::vector<bool> taken(count);
+    bool twice = false;
+    std::uint64_t before = ~std::uint64_t{0};  // two objects may have one piece
+    for (std::uint32_t i = 0; i < launch.object_count && !twice; ++i) {
+      const MemoryObject& object = launch.objects[i];
+      if (object.bytes == 0) continue;
+      const std::uint64_t last = (object.address + (object.bytes - 1)) >> kBits;
+      for (std::uint64_t at = object.address >> kBits; at <= last && !twice; ++at) {
+        if (at == before) continue;
+        before = at;
+        twice = taken[at % count];
+        taken[at % count] = true;
+      }
+    }
+    if (!twice) return count;
+  }
+}
+
 void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
   // That of nothing holds no byte.
   std::ranges::fill(pieces, Piece{.first = 1, .last = 0, .row = 0, .base = 0});
@@ -68,17 +89,18 @@ void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
     const std::uint64_t begin = place.begin, last = begin + (place.bytes - 1);
     const std::uint64_t first_piece = begin >> kBits, last_piece = last >> kBits;
     // What lies so high that no tag tells of it is looked for.
-    if (last_piece >> (kCountBits + kTagBits) != 0) continue;
+    if (last_piece >> (kLeastCountBits + kTagBits) != 0) continue;
     // Of an object that is larger than all pieces together, the first ones.
-    for (std::uint64_t at = first_piece; at <= last_piece && at - first_piece < kCount; ++at) {
-      const auto tag = static_cast<std::uint32_t>(at >> kCountBits);
+    for (std::uint64_t at = first_piece; at <= last_piece && at - first_piece < pieces.size();
+         ++at) {
+      const auto tag = static_cast<std::uint32_t>(at >> kLeastCountBits);
       Piece piece = {.first = tag << kBits,
                      .last = kInPiece | tag >> kLowTagBits << kBits,
                      .row = place.row,
                      .base = place.base};
       if (at == first_piece) piece.first |= static_cast<std::uint32_t>(begin) & kInPiece;
       if (at == last_piece) piece.last &= static_cast<std::uint32_t>(last) | ~kInPiece;
-      Piece& there = pieces[at % kCount];
+      Piece& there = pieces[at % pieces.size()];
       if (bytes(piece) > bytes(there)) there = piece;
     }
   }

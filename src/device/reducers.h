@@ -113,12 +113,13 @@ struct ObjectHints {
 
 // --- Which object holds an address, and where what a patch has of that lies: told by one read
 
-// Of a patch whose block begins with kCount of Piece, behind which it has a Place of each object.
+// Of a patch whose block begins with so many of Piece, behind which it has a Place of each object.
 // What they tell is counted in bytes from what the functions on a GPU are given, so that no pointer
 // has to be read first.
 struct Pieces {
   static constexpr std::uint32_t kBits = 21;  // a piece of memory is 2 MiB
-  static constexpr std::uint32_t kCountBits = 12, kCount = 1u << kCountBits;
+  // How many there are: of 8 GiB at least, of 128 at most.
+  static constexpr std::uint32_t kLeastCountBits = 12, kMostCountBits = 16;
 
   // What a patch has of an object.
   struct Target {
@@ -143,18 +144,20 @@ struct Pieces {
     }
     return made;
   }
-  // Of all kCount.
+  // How many: so that no piece finds its place taken, if so many may be.
+  static std::uint32_t count(const Launch& launch);
+  // Of all of them.
   static void plan(std::span<const Place> places, std::span<Piece> pieces);
 
   // Of all these bytes. `nothing` is for bytes of no object, of several, or past the end of one.
+  // `here`: whether the piece told it.
   PASTA_DEVICE static Target find(const Launch& launch, const Piece* pieces,
-                                  const Place* const& places, const Target& nothing,
-                                  std::uint64_t address, std::uint32_t bytes) {
-    const Piece piece = fixed(pieces[static_cast<std::uint32_t>(address >> kBits) % kCount]);
+                                  std::uint32_t last_piece, const Place* const& places,
+                                  const Target& nothing, std::uint64_t address, std::uint32_t bytes,
+                                  bool& here) {
+    const Piece piece = fixed(pieces[static_cast<std::uint32_t>(address >> kBits) & last_piece]);
     Target found = {piece.row, piece.base};
-    const std::uint32_t at = static_cast<std::uint32_t>(address) & kInPiece;
-    const bool here = tag(piece) == static_cast<std::uint32_t>(address >> (kBits + kCountBits)) &&
-                      at >= (piece.first & kInPiece) && at + (bytes - 1) <= (piece.last & kInPiece);
+    here = holds(piece, address, bytes);
     if (!here) {
       const std::uint32_t object = launch.find(address, bytes);
       found = object == kNoObject ? Target{fixed(nothing.row), fixed(nothing.base)}
@@ -162,11 +165,24 @@ struct Pieces {
     }
     return found;
   }
+  PASTA_DEVICE static Target find(const Launch& launch, const Piece* pieces,
+                                  std::uint32_t last_piece, const Place* const& places,
+                                  const Target& nothing, std::uint64_t address,
+                                  std::uint32_t bytes) {
+    bool here;
+    return find(launch, pieces, last_piece, places, nothing, address, bytes, here);
+  }
 
  private:
   static constexpr std::uint32_t kInPiece = (1u << kBits) - 1;
   static constexpr std::uint32_t kLowTagBits = 32 - kBits, kTagBits = 2 * kLowTagBits;
 
+  // Of the piece of this address, whether its object has all of these bytes.
+  PASTA_DEVICE static bool holds(const Piece& piece, std::uint64_t address, std::uint32_t bytes) {
+    const std::uint32_t at = static_cast<std::uint32_t>(address) & kInPiece;
+    return (tag(piece) == static_cast<std::uint32_t>(address >> (kBits + kLeastCountBits))) &
+           (at >= (piece.first & kInPiece)) & (at + (bytes - 1) <= (piece.last & kInPiece));
+  }
   PASTA_DEVICE static std::uint32_t tag(const Piece& piece) {
     return piece.first >> kBits | piece.last >> kBits << kLowTagBits;
   }

@@ -58,6 +58,8 @@ std::vector<Run> halved(const std::vector<Run>& runs) {
 ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& settings,
                                       Layout& layout) {
   State state{};
+  const std::uint32_t pieces = Pieces::count(launch);
+  state.last_piece = pieces - 1;
   state.copies = std::max(settings.copies, 1u);
   const GroupSample sample = GroupSample::of(launch, settings.groups);
   state.slots = sample.slots;
@@ -68,7 +70,7 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
   const std::uint64_t rows = std::uint64_t{state.rows} * state.copies;
   // The arrays in their order, as their places are needed before they are made.
   const std::uint64_t rows_at = kHeaderBytes<ReusePatch> +
-                                Layout::rounded(Pieces::kCount * sizeof(Pieces::Piece)) +
+                                Layout::rounded(pieces * sizeof(Pieces::Piece)) +
                                 Layout::rounded(launch.object_count * sizeof(Pieces::Place));
   const std::uint64_t prints_at = rows_at + Layout::rounded(rows * sizeof(Counts));
   const std::uint64_t words_at = prints_at + Layout::rounded(state.slots * sizeof(Print));
@@ -79,10 +81,11 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
   std::uint64_t words = 0;
   const std::vector<std::uint32_t> shifts = Marks::shifts(launch, settings.marks);
   state.nothing = {.row = row(0), .base = 0};
+  // More objects than rows have numbers: the last ones are as good as none.
+  const std::uint64_t most = (std::uint64_t{1} << kRowBits) - 1 - first_row;
   const auto places = Pieces::places(launch, [&](std::uint32_t i) {
     const MemoryObject& object = launch.objects[i];
-    // More objects than rows have numbers: the last ones are as good as none.
-    if (first_row + i + 1 >= std::uint64_t{1} << kRowBits) return state.nothing;
+    if (i >= most) return state.nothing;
     const Pieces::Target target = {
         .row = row(i + 1) | shifts[i] << kRowBits | kIsObject,
         .base = static_cast<std::uint32_t>((words_at / 4 + words) * 32 -
@@ -91,8 +94,9 @@ ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& sett
     return target;
   });
   state.prints_at = static_cast<std::uint32_t>(prints_at);
-  state.pieces = layout.table<Pieces::Piece>(
-      Pieces::kCount, [&](std::span<Pieces::Piece> pieces) { Pieces::plan(places, pieces); });
+  state.pieces = layout.table<Pieces::Piece>(pieces, [&](std::span<Pieces::Piece> made) {
+    Pieces::plan(std::span(places).first(std::min<std::uint64_t>(places.size(), most)), made);
+  });
   state.places = layout.table(std::span<const Pieces::Place>(places));
   state.sets = layout.counters<Counts>(rows);
   state.prints = layout.counters<Print>(state.slots);

@@ -55,6 +55,7 @@ struct ReusePatch {
     std::uint32_t prints_at;
     std::uint32_t slots;         // of prints
     std::uint32_t copies, rows;  // rows of each copy, some of which may be none's
+    std::uint32_t last_piece;    // its number
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
 
@@ -64,15 +65,24 @@ struct ReusePatch {
     if constexpr (AnyWarp::kWide) {
       on_wide(state, launch, warp);
     } else {
-      const Pieces::Target found = find(state, launch, warp.address, warp.width);
+      // Mostly the lanes ask in order, within one piece of one object. Of a sector 32 bits are
+      // enough: what is 128 GiB apart has the same, but of two such pieces the table has one.
+      bool here;
+      const Pieces::Target found = find(state, launch, warp.address, warp.width, here);
       const std::uint32_t row = opaque(found.row);
-      const std::uint32_t granule =
-          opaque(has_object(row) ? granule_of(row, found.base, warp.address) : AnyWarp::kNone);
-      warp.runs(granule, [&](std::uint32_t first, std::uint32_t last) {
-        set_bits(*at<std::uint32_t>(state, std::uint64_t{first / 32} * 4), bits(first, last));
-      });
-      const std::uint32_t mask = warp.lanes_of(row, warp.active);
-      const std::uint32_t firsts = warp.first_of_sectors(mask);
+      const auto sector = static_cast<std::uint32_t>(warp.address / kSectorBytes);
+      const auto before = warp.before(sector);
+      // In this order all of it keeps to the registers that a patch may change.
+      std::uint32_t mask = warp.active, firsts;
+      if (warp.all_of(here & (before.is_none |
+                              ((sector >= before.value) & ((sector ^ before.value) < kSectors))))) {
+        mark_order(state, warp, row, found.base, sector, before);
+        firsts = warp.lanes_with(before.is_none | (sector != before.value));
+      } else {
+        mask = warp.lanes_of(row, warp.active);
+        firsts = warp.first_of_sectors(mask);
+        mark_any(state, warp, row, found.base);
+      }
       leave_print(state, warp, row, firsts);
       add(state, warp, mask, row, count_bits(firsts & mask));
     }
@@ -102,9 +112,44 @@ struct ReusePatch {
     return behind_header<ReusePatch, T>(state, state.pieces, bytes);
   }
   PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
-                                          std::uint64_t address, std::uint32_t bytes) {
+                                          std::uint64_t address, std::uint32_t bytes, bool& here) {
     return Pieces::find(launch, at<const Pieces::Piece>(state, kHeaderBytes<ReusePatch>),
-                        state.places, state.nothing, address, bytes);
+                        fixed(state.last_piece), state.places, state.nothing, address, bytes, here);
+  }
+  PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
+                                          std::uint64_t address, std::uint32_t bytes) {
+    bool here;
+    return find(state, launch, address, bytes, here);
+  }
+
+  static constexpr std::uint32_t kSectors = (1u << Pieces::kBits) / kSectorBytes;  // of a piece
+
+  // Of lanes in the order of their sectors, all in one piece of an object.
+  template <class AnyWarp, class Before>
+  PASTA_DEVICE static void mark_order(const State& state, const AnyWarp& warp, std::uint32_t row,
+                                      std::uint32_t base, std::uint32_t sector,
+                                      const Before& before) {
+    // No granule is smaller than a sector.
+    const std::uint32_t shift = shift_of(row) - kSectorBits;
+    const std::uint32_t granule = granule_of(row, base, warp.address);
+    const std::uint32_t further = (sector >> shift) - (before.value >> shift);
+    const std::uint32_t fresh = warp.lanes_with(before.is_none | (further != 0));
+    // Of granules that follow one another within a word, the first lane marks all.
+    const bool begins = before.is_none | (further > 1) | ((further == 1) & (granule % 32 == 0));
+    const std::uint32_t beginnings = warp.lanes_with(begins);
+    if (begins) mark(state, granule, granule + warp.count_until(beginnings, fresh));
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void mark_any(const State& state, const AnyWarp& warp, std::uint32_t row,
+                                    std::uint32_t base) {
+    const std::uint32_t granule =
+        opaque(has_object(row) ? granule_of(row, base, warp.address) : AnyWarp::kNone);
+    warp.runs(granule, [&](std::uint32_t first, std::uint32_t last) { mark(state, first, last); });
+  }
+
+  // Granules of one word.
+  PASTA_DEVICE static void mark(const State& state, std::uint32_t first, std::uint32_t last) {
+    set_bits(*at<std::uint32_t>(state, std::uint64_t{first / 32} * 4), bits(first, last));
   }
 
   // Where there are copies of rows, those of one lie together: changes of what lies together wait
@@ -119,23 +164,21 @@ struct ReusePatch {
                  PASTA_NUMBER(Counts, sectors), sectors);
   }
 
-  // Which fingerprint is the group's; kNoPrint of one that leaves none. A graph may change its
-  // grids on the GPU, so that there are groups of which nobody knew when the launch was laid out.
-  static constexpr std::uint32_t kNoPrint = ~std::uint32_t{0};
-  PASTA_DEVICE static std::uint32_t print_of(const State& state, std::uint32_t apart,
-                                             std::uint32_t group) {
-    const std::uint32_t slot = group >> apart;
-    return slot << apart == group && slot < fixed(state.slots) ? slot : kNoPrint;
+  // Whether a group leaves this fingerprint. A graph may change its grids on the GPU, so that there
+  // are groups of which nobody knew when the launch was laid out.
+  PASTA_DEVICE static bool is_sampled(const State& state, std::uint32_t group, std::uint32_t apart,
+                                      std::uint32_t slot) {
+    return slot << apart == group && slot < fixed(state.slots);
   }
   template <class AnyWarp>
   PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp, std::uint32_t row,
                                        std::uint32_t firsts) {
     if (!warp.is_in(firsts)) return;
-    const std::uint32_t slot = print_of(state, apart_of(row), warp.group32());
-    if (slot == kNoPrint) return;
+    const std::uint32_t group = warp.group32(), slot = group >> apart_of(row);
+    if (!is_sampled(state, group, apart_of(row), slot)) return;
     const std::uint32_t print = begin_of_print(state, slot);
     insert(state, print, warp.address / kSectorBytes);
-    if (!warp.is_behind(firsts)) {
+    if (warp.is_first(firsts)) {
       ::pasta::device::add(
           *at<std::uint64_t>(state, std::uint64_t{print} + offsetof(Print, sectors)),
           count_bits(firsts));
@@ -169,15 +212,16 @@ struct ReusePatch {
       const std::uint32_t last = granule_of(row, base, address + (warp.width - 1));
       PASTA_ROLLED while (first <= last) {
         const std::uint32_t end = last < (first | 31) ? last : first | 31;
-        set_bits(*at<std::uint32_t>(state, std::uint64_t{first / 32} * 4), bits(first, end));
+        mark(state, first, end);
         first = end + 1;
       }
     });
   }
   template <class AnyWarp>
   PASTA_DEVICE static void print_wide(const State& state, const AnyWarp& warp, std::uint32_t mask) {
-    const std::uint32_t slot = print_of(state, apart_of(fixed(state.nothing.row)), warp.group32());
-    if (slot == kNoPrint) return;
+    const std::uint32_t apart = apart_of(fixed(state.nothing.row));
+    const std::uint32_t group = warp.group32(), slot = group >> apart;
+    if (!is_sampled(state, group, apart, slot)) return;
     const std::uint32_t print = begin_of_print(state, slot);
     warp.each(mask, [&](std::uint64_t address) {
       std::uint64_t sector = address / kSectorBytes;
