@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -63,6 +65,47 @@ TEST(Quantiles, EqualsASortAcrossTheSizesOfStorage) {
   EXPECT_EQ(q.min(), values.front());
   EXPECT_EQ(q.max(), values.back());
   EXPECT_EQ(q.sum(), sum);
+}
+
+// Of a kernel that runs for hours, what is held is what is different and not how often it came.
+TEST(Quantiles, WhatIsHeldDoesNotGrowWithTheNumberOfValues) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> times(20'000, 300);
+  std::map<std::int64_t, std::uint64_t> counts;
+  Quantiles q;
+  std::size_t early = 0;
+  constexpr std::uint64_t kCount = 500'000;
+  for (std::uint64_t i = 1; i <= kCount; ++i) {
+    const auto value = std::max<std::int64_t>(0, std::llround(times(random) / 32) * 32);
+    ++counts[value];
+    q.add(value);
+    if (i == kCount / 10) early = q.held_bytes();
+  }
+  EXPECT_LT(early, 10'000u);
+  EXPECT_LT(q.held_bytes(), 10'000u);
+  std::uint64_t below = 0;
+  for (const auto& [value, count] : counts) {
+    below += count;
+    ASSERT_EQ(q.quantile(static_cast<double>(below) / static_cast<double>(kCount)), value);
+  }
+  EXPECT_EQ(q.count(), kCount);
+  // And more can come after it was asked.
+  for (std::uint64_t i = 0; i < 2 * kCount; ++i) q.add(1);
+  EXPECT_EQ(q.quantile(0.5), 1);
+  EXPECT_EQ(q.quantile(1), counts.rbegin()->first);
+}
+
+TEST(Quantiles, ManyDifferentValuesTakeNoMoreThanTheyAre) {
+  std::mt19937_64 random(7);
+  Quantiles q;
+  std::vector<std::int64_t> values;
+  for (int i = 0; i < 200'000; ++i) values.push_back(static_cast<std::int64_t>(random() >> 32));
+  for (const std::int64_t value : values) q.add(value);
+  EXPECT_LT(q.held_bytes(), values.size() * 11);
+  std::ranges::sort(values);
+  for (const double share : {0.01, 0.5, 0.95, 1.0}) {
+    EXPECT_EQ(q.quantile(share), values[static_cast<std::size_t>(share * 200'000) - 1]);
+  }
 }
 
 TEST(Quantiles, ASumBeyond64BitsIsTheLargestNotANegative) {
