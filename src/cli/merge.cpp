@@ -56,7 +56,8 @@ Result<int> run(const Settings& settings) {
   }
   auto reading = settings.patched.empty() ? open_traces(settings) : open_passes(settings);
   return record_all(std::move(reading), settings, [&] {
-    return trace::make_pasta_writer(settings.output, {.overwrite = settings.force});
+    return trace::make_pasta_writer(settings.output,
+                                    {.overwrite = settings.force, .compress = true});
   });
 }
 

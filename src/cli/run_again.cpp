@@ -116,7 +116,7 @@ Result<int> run_again(const std::vector<std::string>& words, WatchPlan timed,
                       Destination& destination) {
   const std::string output = timed.output.empty() ? free_trace_name(timed) : timed.output;
   // What it cannot be is to be known before the program has run.
-  auto writer = trace::make_pasta_writer(output, {.overwrite = timed.overwrite});
+  auto writer = trace::make_pasta_writer(output, {.overwrite = timed.overwrite, .compress = true});
   if (!writer && writer.error().code == ErrorCode::kUsage) {
     return tl::unexpected(std::move(writer).error());
   }

@@ -74,7 +74,8 @@ Status Watch::set_up() {
     PASTA_TRY(view_->watch(std::move(*adapter)));
   }
   auto writer = trace::make_pasta_writer(
-      plan_.output, {.overwrite = plan_.overwrite, .keeps_partial = &keeps_partial_});
+      plan_.output,
+      {.overwrite = plan_.overwrite, .keeps_partial = &keeps_partial_, .compress = true});
   if (!writer) return tl::unexpected(std::move(writer).error());
   writer_ = std::move(*writer);
   if (!keeps_newest()) {

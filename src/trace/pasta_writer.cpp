@@ -48,6 +48,9 @@ class Payload {
   std::uint32_t records_ = 0;
 };
 
+// Of zstd: twice as fast as its usual level, and traces are a fifteenth larger.
+constexpr int kCompression = 1;
+
 // A chunk of text records is ended when it has grown to this.
 constexpr std::size_t kTextChunkBytes = std::size_t{1} << 20;
 
@@ -363,7 +366,7 @@ class PastaWriter final : public Recorder {
       if (zstd_ == nullptr) zstd_ = ZSTD_createCCtx();
       compressed_.resize(ZSTD_compressBound(plain.size()));
       const std::size_t size = ZSTD_compressCCtx(zstd_, compressed_.data(), compressed_.size(),
-                                                 plain.data(), plain.size(), 3);
+                                                 plain.data(), plain.size(), kCompression);
       // What does not shrink stays as it is.
       if (ZSTD_isError(size) == 0 && size < plain.size()) {
         header.flags |= kZstd;
