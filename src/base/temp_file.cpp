@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -83,6 +84,11 @@ Status TempFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
     to = to.subspan(static_cast<std::size_t>(got));
   }
   return {};
+}
+
+const std::uint8_t* TempFile::map() const {
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<const std::uint8_t*>(mapped);
 }
 
 Status TempFile::clear() {

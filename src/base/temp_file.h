@@ -24,6 +24,9 @@ class TempFile {
   Status append(std::span<const std::byte> bytes);
   // Fills `to` from `offset` on. Errors: kIo, also where less than that was appended.
   Status read_at(std::uint64_t offset, std::span<std::byte> to) const;
+  // All that was appended, to be read in place until munmap(), also after the file's end; none
+  // where that cannot be.
+  [[nodiscard]] const std::uint8_t* map() const;
   // Bytes appended.
   [[nodiscard]] std::uint64_t size() const { return size_; }
   // Gives the space back; size() is 0 then.

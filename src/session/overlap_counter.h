@@ -1,8 +1,13 @@
 // How often the work of one device queue overlaps.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
+
+#include "base/cold_bytes.h"
 
 namespace pasta::session {
 
@@ -32,13 +37,19 @@ class OverlapCounter {
     }
     push(end_ns);
     for (; behind > 0; --behind) push(end_ns);
+    if (ends_.size() >= 2 * kBlock) put_by();
     return swallowed;
+  }
+  // In memory of our own.
+  [[nodiscard]] std::size_t held_bytes() const {
+    return ends_.capacity() + (cold_ ? cold_->held_bytes() : 0);
   }
 
  private:
   // Only the ends of components are needed, and a late slice may reach back over any number of
   // them. Each is kept as its distance to the one before (2 or 3 bytes for kernels): groups of 7
-  // bits, lowest first, the first marked, so that it can be read from the back.
+  // bits, lowest first, the first marked, so that it can be read from the back. What is far back is
+  // put by.
   void push(std::int64_t end_ns) {
     auto distance = static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(last_end_ns_);
     ends_.push_back(static_cast<std::uint8_t>(distance | kFirst));
@@ -51,13 +62,28 @@ class OverlapCounter {
     do {
       group = ends_.back();
       ends_.pop_back();
+      if (ends_.empty() && !blocks_.empty()) take_back();
       distance = distance << 7 | (group & 0x7fu);
     } while ((group & kFirst) == 0);
     last_end_ns_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(last_end_ns_) - distance);
   }
 
+  void put_by() {
+    if (!cold_) cold_ = std::make_shared<base::ColdBytes>();
+    blocks_.push_back(cold_->put(std::span(ends_).first(kBlock)));
+    ends_.erase(ends_.begin(), ends_.begin() + kBlock);
+  }
+  void take_back() {
+    const std::uint8_t* const block = cold_->at(blocks_.back());
+    ends_.assign(block, block + kBlock);
+    blocks_.pop_back();
+  }
+
   static constexpr std::uint64_t kFirst = 0x80;
+  static constexpr std::size_t kBlock = std::size_t{1} << 15;
   std::vector<std::uint8_t> ends_;
+  std::vector<base::ColdBytes::Place> blocks_;
+  std::shared_ptr<base::ColdBytes> cold_;
   std::int64_t last_end_ns_ = 0;
   std::uint32_t empties_ = 0;  // empty slices at last_end_ns_, on top of all others
 };

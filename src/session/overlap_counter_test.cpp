@@ -64,5 +64,16 @@ TEST(OverlapCounter, EqualsTheDefinitionOnAnySlices) {
   }
 }
 
+TEST(OverlapCounter, ReachesBackOverMillionsThatItDoesNotHold) {
+  OverlapCounter counter;
+  constexpr std::int64_t kSlices = 2'000'000;
+  for (std::int64_t i = 1; i <= kSlices; ++i) {
+    ASSERT_EQ(counter.add(i * 1000, i * 1000 + i % 900), 0u);
+  }
+  EXPECT_LT(counter.held_bytes(), std::size_t{2} << 20);
+  // In it are all but ten.
+  EXPECT_EQ(counter.add(10'999, kSlices * 1000 + 1000), kSlices - 10);
+}
+
 }  // namespace
 }  // namespace pasta::session

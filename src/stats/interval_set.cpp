@@ -33,7 +33,7 @@ void put(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
   bytes.push_back(static_cast<std::uint8_t>(value));
 }
 
-std::uint64_t get(const std::vector<std::uint8_t>& bytes, std::size_t& at) {
+std::uint64_t get(const std::uint8_t* bytes, std::size_t& at) {
   std::uint64_t value = 0;
   for (unsigned shift = 0;; shift += 7) {
     const std::uint8_t byte = bytes[at++];
@@ -78,10 +78,12 @@ std::int64_t IntervalSet::length() const {
   return saturate(length);
 }
 
-bool IntervalSet::decode(const Block& block, std::size_t& byte, std::int64_t& at, Interval& piece) {
-  if (byte == block.bytes.size()) return false;
-  piece.begin = advance(at, get(block.bytes, byte));
-  piece.end = at = advance(piece.begin, get(block.bytes, byte));
+bool IntervalSet::decode(const Block& block, std::size_t& byte, std::int64_t& at,
+                         Interval& piece) const {
+  if (byte == block.bytes) return false;
+  const std::uint8_t* const bytes = cold_->at(block.place);
+  piece.begin = advance(at, get(bytes, byte));
+  piece.end = at = advance(piece.begin, get(bytes, byte));
   return true;
 }
 
@@ -97,8 +99,13 @@ void IntervalSet::freeze() {
     length += distance(piece->begin, piece->end);
     at = piece->end;
   }
-  bytes.shrink_to_fit();
-  frozen_.push_back({open_.front().begin, at, length, kBlockPieces, std::move(bytes)});
+  if (!cold_) cold_ = std::make_shared<base::ColdBytes>();
+  frozen_.push_back({.begin = open_.front().begin,
+                     .end = at,
+                     .length = length,
+                     .count = kBlockPieces,
+                     .place = cold_->put(bytes),
+                     .bytes = static_cast<std::uint32_t>(bytes.size())});
   frozen_length_ += length;
   frozen_pieces_ += kBlockPieces;
   open_.erase(open_.begin(), last);
@@ -110,11 +117,19 @@ void IntervalSet::drop_newest_block() {
   frozen_.pop_back();
 }
 
+std::size_t IntervalSet::held_bytes() const {
+  return open_.capacity() * sizeof open_[0] + frozen_.capacity() * sizeof frozen_[0] +
+         (cold_ ? cold_->held_bytes() : 0);
+}
+
 bool IntervalSet::Reader::next(Interval& piece) {
   for (; block_ < set_->frozen_.size(); ++block_, byte_ = 0) {
     const Block& block = set_->frozen_[block_];
     if (byte_ == 0) at_ = block.begin;
-    if (decode(block, byte_, at_, piece)) return true;
+    if (set_->decode(block, byte_, at_, piece)) return true;
+    const bool next_is_elsewhere = block_ + 1 == set_->frozen_.size() ||
+                                   set_->frozen_[block_ + 1].place.part != block.place.part;
+    if (next_is_elsewhere) set_->cold_->leave(block.place);
   }
   if (open_ == set_->open_.size()) return false;
   piece = set_->open_[open_++];

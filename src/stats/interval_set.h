@@ -3,7 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
+
+#include "base/cold_bytes.h"
 
 namespace pasta::stats {
 
@@ -16,7 +20,7 @@ struct Interval {
 // The union of half-open intervals [begin, end) as disjoint, ascending, non-touching pieces.
 // Intervals arrive in order of `end`. Amortised constant time for each. Old pieces are kept as
 // variable-length differences (about 4 bytes a piece for kernels), since a long interval that ends
-// late may still swallow them.
+// late may still swallow them: of millions of them, on disk.
 class IntervalSet {
  public:
   // `end` must not be less than the end of any earlier call's; empty intervals change nothing.
@@ -25,6 +29,9 @@ class IntervalSet {
   [[nodiscard]] std::int64_t length() const;  // sum of the pieces, at most the largest int64
   [[nodiscard]] std::size_t pieces() const { return frozen_pieces_ + open_.size(); }
   [[nodiscard]] bool empty() const { return pieces() == 0; }
+
+  // In memory of our own.
+  [[nodiscard]] std::size_t held_bytes() const;
 
   // Walks the pieces in ascending order. The set must outlive it and not change meanwhile.
   class Reader {
@@ -48,14 +55,16 @@ class IntervalSet {
     std::int64_t end;
     std::uint64_t length;
     std::uint32_t count;
-    std::vector<std::uint8_t> bytes;
+    base::ColdBytes::Place place;
+    std::uint32_t bytes;
   };
-  static bool decode(const Block& block, std::size_t& byte, std::int64_t& at, Interval& piece);
+  bool decode(const Block& block, std::size_t& byte, std::int64_t& at, Interval& piece) const;
   void freeze();
   void drop_newest_block();
 
   std::vector<Block> frozen_;
-  std::vector<Interval> open_;  // the newest pieces
+  std::shared_ptr<base::ColdBytes> cold_;  // of `frozen_`; copies of a set share it
+  std::vector<Interval> open_;             // the newest pieces
   std::uint64_t frozen_length_ = 0;
   std::size_t frozen_pieces_ = 0;
 };

@@ -166,5 +166,35 @@ TEST(IntervalSet, IntersectionAndUnionEqualThoseOfTheirParts) {
   EXPECT_EQ(pieces_of(unite(IntervalSet(), set_of({{0, 9}}))), (std::vector<Interval>{{0, 9}}));
 }
 
+// Of a device that works for hours, the pieces lie on disk, and are found there.
+TEST(IntervalSet, WhatIsHeldDoesNotGrowWithTheNumberOfPieces) {
+  constexpr std::int64_t kPieces = 1'000'000, kStep = 20'000;
+  const auto length = [](std::int64_t i) { return 1 + i * 7919 % (kStep - 1); };
+  IntervalSet set;
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < kPieces; ++i) {
+    set.add(i * kStep, i * kStep + length(i));
+    sum += length(i);
+  }
+  EXPECT_LT(set.held_bytes(), std::size_t{2} << 20);
+  EXPECT_EQ(set.length(), sum);
+  const IntervalSet copy = set;
+  const auto expect_pieces = [&](const IntervalSet& of) {
+    IntervalSet::Reader reader(of);
+    Interval piece;
+    for (std::int64_t i = 0; i < kPieces; ++i) {
+      ASSERT_TRUE(reader.next(piece));
+      ASSERT_EQ(piece, (Interval{i * kStep, i * kStep + length(i)}));
+    }
+    EXPECT_FALSE(reader.next(piece));
+  };
+  expect_pieces(set);
+  // One that reaches back over nearly all of it leaves those that others share.
+  constexpr std::int64_t kFirst = 1'000;
+  EXPECT_GT(set.add(kFirst * kStep, kPieces * kStep), 0);
+  EXPECT_EQ(set.pieces(), kFirst + 1);
+  expect_pieces(copy);
+}
+
 }  // namespace
 }  // namespace pasta::stats
