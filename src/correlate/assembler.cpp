@@ -48,6 +48,7 @@ struct Assembler::Impl {
   bool on_queue(LaneId lane);
   Status place_hosts();
   Status shift_and_sort_again();
+  FrameId hung_below(FrameId outer, FrameId own) const;
   void link(Event& event);
   // False, and the event untimed, when the shifted times do not fit.
   bool shift(Event& event) const;
@@ -224,12 +225,21 @@ Status Assembler::finish(std::int64_t shift_ns) {
 
 std::int64_t Assembler::first_ns() const { return impl_->first_ns; }
 
+// What the source says itself of where work comes from lies in what its launch lies in.
+FrameId Assembler::Impl::hung_below(FrameId outer, FrameId own) const {
+  if (!own) return outer;
+  Frame frame = dictionary.frame(own);
+  frame.parent = hung_below(outer, frame.parent);
+  return dictionary.frame(frame);
+}
+
 void Assembler::Impl::link(Event& event) {
   if (!kLinkable.has(event.kind) || !on_queue(event.lane) || (event.flags & kAnnotation) != 0) {
     return;
   }
-  const FrameMap& from = event.scope == kByArrow ? arrows : launches;
-  event.scope = {};
+  const bool by_arrow = event.scope == kByArrow;
+  const FrameMap& from = by_arrow ? arrows : launches;
+  if (by_arrow) event.scope = {};
   const bool work = kDeviceWork.has(event.kind);
   if (event.correlation == 0) {
     // Nobody launches a migration of unified memory.
@@ -243,7 +253,11 @@ void Assembler::Impl::link(Event& event) {
     if (work) problems.add(Reason::kLaunchNotSeen, [&] { return where(event); });
     return;
   }
-  event.scope = launch->frame;
+  const std::uint64_t folded = dictionary.folded_frames();
+  event.scope = hung_below(launch->frame, event.scope);
+  if (const std::uint64_t now = dictionary.folded_frames(); now != folded) {
+    problems.add(Reason::kFramesFolded, now - folded, "");
+  }
   event.flags |= kLinked;
   const std::int64_t launched_ns = launch->at_ns;
   if (event.untimed() || launched_ns == kNoTime || event.start_ns >= launched_ns) return;

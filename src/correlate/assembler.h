@@ -46,8 +46,9 @@ class Assembler {
   ~Assembler();
 
   // An event as the source has it: `scope` unset, `correlation` made with make_correlation().
-  // Events of thread lanes get call paths, events of queue lanes get their launch's. Untimed
-  // events are kept and come out first. kIo when the disk is full.
+  // Events of thread lanes get call paths, events of queue lanes get their launch's: a `scope` that
+  // the source says of those itself hangs below it. Untimed events are kept and come out first. kIo
+  // when the disk is full.
   Status add(const Event& event);
   Status add(const FlowEnd& flow);
   // Launch arrows are needed only by sources whose device work names no correlation; a reader

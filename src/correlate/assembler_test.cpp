@@ -169,6 +169,24 @@ class AssemblerTest : public testing::Test {
   std::int64_t watermark = 0;
 };
 
+TEST_F(AssemblerTest, WhatASourceSaysOfWorkHangsBelowItsLaunch) {
+  const FrameId module =
+      dictionary.frame({.name = dictionary.string("jit_f"), .domain = ScopeDomain::kModule});
+  const FrameId own = dictionary.frame(
+      {.parent = module, .name = dictionary.string("dot"), .domain = ScopeDomain::kOperator});
+  scope("train", main, 0, 100);
+  api("launch", main, 10, 20, 1);
+  add(Kind::kKernel, "known", queue, 30, 40, 1).scope = own;
+  add(Kind::kKernel, "unseen", queue, 50, 60, 2).scope = own;
+  add(Kind::kCopy, "alone", queue, 70, 80, 0).scope = module;
+  add(Kind::kKernel, "plain", queue, 90, 95, 1);
+  expect({"api launch 10..20 [train] #1", "kernel known 30..40 [train > jit_f > dot] linked",
+          "kernel unseen 50..60 [jit_f > dot]", "copy alone 70..80 [jit_f]",
+          "kernel plain 90..95 [train] linked", "scope train 0..100 []"},
+         {"1 launch_not_seen: kernel \"unseen\" at 50 ns",
+          "1 no_correlation: copy \"alone\" at 70 ns"});
+}
+
 TEST_F(AssemblerTest, NothingInNothingOut) {
   expect({});
   EXPECT_EQ(first_ns, kNoTime);

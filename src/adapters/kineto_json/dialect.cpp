@@ -72,7 +72,7 @@ bool Dialect::find_amd_role(string_view name, Role& role) {
 }
 
 // "/device:GPU:0/stream:7 Compute", "/device:GPU:0/memcpy Compute",
-// "/job:localhost/replica:0/task:0/device:GPU:0 Compute"; from XLA "/device:GPU:0".
+// "/job:localhost/replica:0/task:0/device:GPU:0 Compute"; from XLA "/device:GPU:0", "/host:CPU".
 bool Dialect::find_tensorflow_role(string_view name, Role& role) {
   if (!name.starts_with('/')) return false;
   constexpr string_view kRows = " Compute";
@@ -82,7 +82,8 @@ bool Dialect::find_tensorflow_role(string_view name, Role& role) {
   role = {Part::kOperators, std::string(gpu == 0 ? "0" : first_digits(name.substr(gpu + 3))), {}};
   constexpr string_view kStream = "/stream:";
   if (!timeline) {
-    role.part = Part::kXlaDevice;
+    role.part = name == "/host:CPU" ? Part::kXlaHost : Part::kXlaDevice;
+    if (role.part == Part::kXlaHost) return true;
     return gpu != 0 && name.starts_with("/device:");
   }
   if (const std::size_t at = name.find(kStream); at != name.npos) {
@@ -126,8 +127,13 @@ Dialect::Verdict Dialect::translate(Record& record) {
   if (amd_) return translate_amd(record);
   const Role* role = record.phase == "X" ? role_of(record) : nullptr;
   if (role == nullptr) return Verdict::kTake;
-  if (role->part != Part::kXlaDevice) return translate_tensorflow(record, *role);
-  translate_xla(record, *role);
+  if (role->part == Part::kXlaHost) {
+    translate_xla_host(record);
+  } else if (role->part == Part::kXlaDevice) {
+    translate_xla(record, *role);
+  } else {
+    return translate_tensorflow(record, *role);
+  }
   return Verdict::kTake;
 }
 
@@ -289,6 +295,32 @@ void Dialect::translate_xla(Record& record, const Role& role) {
   const string_view details = record.arg(Arg::kCopyDetails);
   if (const std::size_t at = details.find(kSize); at != details.npos) {
     arg(record, Arg::kBytes) = first_digits(details.substr(at + kSize.size()));
+  }
+}
+
+// "$train.py:23 step" is a frame of Python, and "cuLaunchKernel" or "cuGraphLaunch (CudaGraph:2)"
+// with a correlation a call.
+void Dialect::translate_xla_host(Record& record) {
+  if (record.name.starts_with('$')) {
+    record.category = "python_function";
+    record.name.remove_prefix(1);
+    const std::size_t colon = record.name.rfind(':', record.name.find(' '));
+    if (colon == record.name.npos) return;
+    const string_view line = first_digits(record.name.substr(colon + 1));
+    const string_view rest = record.name.substr(colon + 1 + line.size());
+    if (line.empty() || !rest.starts_with(' ')) return;
+    name_ = fmt::format("{}({}): {}", record.name.substr(0, colon), line, rest.substr(1));
+    record.name = name_;
+  } else if (record.has(Arg::kCorrelation)) {
+    const string_view call = record.name.substr(0, record.name.find(' '));
+    if (call.starts_with("cuda") || call.starts_with("hip")) {
+      record.category = "cuda_runtime";
+    } else if (call.starts_with("cu")) {
+      record.category = "cuda_driver";
+    } else {
+      return;
+    }
+    record.name = call;
   }
 }
 

@@ -52,6 +52,7 @@ class Dialect {
     kCopyList,    // TensorFlow: the copies among it again
     kOperators,   // TensorFlow: operators of the host
     kXlaDevice,   // XLA: a device, whose threads are streams and lines of annotations
+    kXlaHost,     // XLA: threads of the host, on which lie frames of Python and calls of CUDA
   };
   // What the records of a process, or of a thread, are; the numbers as text, empty when unknown.
   struct Role {
@@ -75,6 +76,7 @@ class Dialect {
   void keep_row(const Record& record, std::string_view pid);
   Verdict translate_tensorflow(Record& record, const Role& role);
   void translate_xla(Record& record, const Role& role);
+  void translate_xla_host(Record& record);
   void exact_times(Record& record);
 
   bool amd_ = false;
@@ -84,7 +86,7 @@ class Dialect {
   std::unordered_set<std::string> numbered_;  // devices of which there are kStream
   std::unordered_set<std::string> copies_;
   std::unordered_map<std::string, std::map<std::uint64_t, Row>> rows_;  // by pid, tid; start in us
-  std::string key_, time_, duration_, pid_, grid_, id_, bytes_;
+  std::string key_, time_, duration_, pid_, grid_, id_, bytes_, name_;
 };
 
 }  // namespace pasta::adapters::kineto_json

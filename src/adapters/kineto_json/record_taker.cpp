@@ -251,6 +251,7 @@ Status RecordTaker::take_complete(const Record& record) {
     default:
       break;
   }
+  if (what.on_device && record.has(Arg::kHloOperation)) PASTA_TRY(set_path_of_xla(event, record));
   auto id = correlation(record);
   if (!id) return tl::unexpected(std::move(id).error());
   event.correlation = *id;
@@ -319,6 +320,25 @@ void RecordTaker::fill_kernel(Event& event, const Record& record) {
     event.kernel.attributes = dictionary_.attributes(attributes);
   }
   event.kernel.graph_node = small_arg(record, Arg::kGraphNode);
+}
+
+// What XLA's profiler says itself of device work: "jit(f)/dot_general:", with the type of the
+// operation, which may be none, after the colon. Of a CUDA graph it is not told of what it was
+// made.
+Status RecordTaker::set_path_of_xla(Event& event, const Record& record) {
+  const std::uint64_t folded = dictionary_.folded_frames();
+  const std::string_view module = record.arg(Arg::kHloModule);
+  if (!module.empty()) {
+    event.scope =
+        dictionary_.frame({.name = places_.string(module), .domain = ScopeDomain::kModule});
+  }
+  std::string_view name = record.arg(Arg::kFrameworkOperation);
+  name = name.substr(0, name.rfind(':'));
+  if (name.empty() || name == "XlaModule") name = record.arg(Arg::kHloOperation);
+  event.scope = dictionary_.frame(
+      {.parent = event.scope, .name = places_.string(name), .domain = ScopeDomain::kOperator});
+  if (dictionary_.folded_frames() == folded) return {};
+  return note(Reason::kFramesFolded, [] { return std::string(); });
 }
 
 void RecordTaker::fill_scope(Event& event, const Record& record) {

@@ -71,6 +71,7 @@ class RecordTaker {
   Result<std::uint64_t> bytes(const Record& record);
   Result<std::uint64_t> correlation(const Record& record);
   void fill_kernel(Event& event, const Record& record);
+  Status set_path_of_xla(Event& event, const Record& record);
   void fill_scope(Event& event, const Record& record);
   StringId arguments(const Record& record);
   const Category& category(const Record& record);

@@ -120,6 +120,9 @@ constexpr auto kArgs = std::to_array<ArgName>({
     {"correlation_id", Arg::kCorrelation},
     {"context_id", Arg::kContext},
     {"memcpy_details", Arg::kCopyDetails},
+    {"hlo_module", Arg::kHloModule},
+    {"hlo_op", Arg::kHloOperation},
+    {"tf_op", Arg::kFrameworkOperation},
 });
 
 // A perfect hash would save little: keys differ in length, and the bucket of one length holds at

@@ -82,8 +82,11 @@ enum class Arg : std::uint8_t {
   kWorkGroup,
   kKernelName,
   kCopyDetails,
+  kHloModule,
+  kHloOperation,
+  kFrameworkOperation,
 };
-inline constexpr std::size_t kArgCount = static_cast<std::size_t>(Arg::kCopyDetails) + 1;
+inline constexpr std::size_t kArgCount = static_cast<std::size_t>(Arg::kFrameworkOperation) + 1;
 Arg find_arg(std::string_view key);
 
 // From "Memcpy HtoD (Pinned -> Device)" or from the value of "kind" ("HtoD").
