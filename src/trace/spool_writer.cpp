@@ -131,13 +131,18 @@ class Recent {
   }
   void add(std::string_view text, std::uint32_t id) {
     if (text.empty() || text.size() > sizeof Entry::text) return;
+    used_ = true;
     auto& set = sets_[place_of(text)];
     Entry& entry = set[set[0].bytes == 0 ? 0 : 1];
     entry.id = id;
     entry.bytes = static_cast<std::uint32_t>(text.size());
     std::memcpy(entry.text, text.data(), text.size());
   }
-  void clear() { std::memset(static_cast<void*>(sets_), 0, sizeof sets_); }
+  // Of a thread that pushes little most of it is never touched, and takes no memory.
+  void clear() {
+    if (used_) std::memset(static_cast<void*>(sets_), 0, sizeof sets_);
+    used_ = false;
+  }
 
  private:
   struct Entry {
@@ -169,6 +174,7 @@ class Recent {
   }
 
   Entry sets_[kSets][2];
+  bool used_;
 };
 
 // A file to which nothing more comes, of a thread of this process that goes on in another one.
