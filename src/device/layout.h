@@ -28,8 +28,11 @@ class Layout {
  public:
   static constexpr std::size_t kAlign = kBlockAlign;
 
-  // With none to find out how large the block is.
-  explicit Layout(std::uint64_t address = 0) : address_(address) {}
+  // To find out how large the block is.
+  Layout() = default;
+  // Of a block to come, which is to begin with the image.
+  explicit Layout(std::uint64_t address) : address_(address), makes_image_(true) {}
+  // Of one that is there, as a copy of what was on a GPU is.
   explicit Layout(std::span<std::byte> block)
       : address_(reinterpret_cast<std::uintptr_t>(block.data())) {}
 
@@ -48,8 +51,10 @@ class Layout {
   template <class T, class Fill>
   const T* table(std::size_t count, Fill fill) {
     const std::size_t at = place<T>(count);
-    image_.resize(bytes_);
-    fill(std::span<T>(reinterpret_cast<T*>(image_.data() + at), count));
+    if (makes_image_) {
+      image_.resize(bytes_);
+      fill(std::span<T>(reinterpret_cast<T*>(image_.data() + at), count));
+    }
     result_bytes_ = bytes_;
     return pointer<T>(at);
   }
@@ -82,7 +87,8 @@ class Layout {
     return reinterpret_cast<T*>(address_ + at);
   }
 
-  std::uint64_t address_;
+  std::uint64_t address_ = 0;
+  bool makes_image_ = false;
   std::size_t bytes_ = 0, result_bytes_ = 0;
   std::vector<std::byte> image_;
 };
@@ -95,7 +101,7 @@ class HostState {
     Layout sizing;
     Patch::lay_out(launch, settings, sizing);
     block_.resize((sizing.bytes() + sizeof(Piece) - 1) / sizeof(Piece));
-    Layout layout(std::as_writable_bytes(std::span(block_)));
+    Layout layout(reinterpret_cast<std::uintptr_t>(block_.data()));
     state_ = Patch::lay_out(launch, settings, layout);
     if (!layout.image().empty()) {
       std::memcpy(block_.data(), layout.image().data(), layout.image().size());

@@ -297,12 +297,16 @@ TEST(Pieces, AreAsManyAsMemoryNeeds) {
   };
   EXPECT_EQ(count({}), 4096u);
   EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}}), 4096u);
-  EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}, {kBegin + 8 * kGiB, 4, 2}}), 8192u);
-  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 8 * kGiB, 4, 2}}), 8192u) << "8 GiB apart";
-  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 4, 4, 2}}), 4096u) << "two of one piece";
-  EXPECT_EQ(count({{kBegin, 0, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "of no bytes";
+  EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}, {kBegin + 8 * kGiB, kGiB, 2}}), 8192u);
+  EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "one is lost";
+  EXPECT_EQ(count({{kBegin, kGiB, 1}, {kBegin + 8 * kGiB, kGiB, 2}}), 8192u) << "8 GiB apart";
+  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "too few for more";
   EXPECT_EQ(count({{kBegin, 128 * kGiB, 1}}), 65536u);
   EXPECT_EQ(count({{kBegin, 400 * kGiB, 1}}), 65536u);
+  // Two to a piece.
+  std::vector<MemoryObject> halves;
+  for (std::uint64_t i = 0; i < 512; ++i) halves.push_back({kBegin + (i << 20), 1 << 20, i});
+  EXPECT_EQ(count(halves), 4096u);
 }
 
 TEST(Distinct, IsAboutRight) {

@@ -1,18 +1,19 @@
 #include "device/reducers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace pasta::device {
 namespace {
 
 std::uint32_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
-  std::uint32_t shift = 0;
-  while (shift < Marks::kMostShift &&
-         (std::uint64_t{1} << shift < least_granule || bytes >> shift > most_bits)) {
-    ++shift;
-  }
-  return shift;
+  const auto width = [](std::uint64_t of) {
+    return static_cast<std::uint32_t>(std::bit_width(of));
+  };
+  std::uint32_t shift = std::max(width(bytes), width(most_bits)) - width(most_bits);
+  if (bytes >> shift > most_bits) ++shift;
+  return std::min(std::max(shift, width(least_granule - 1)), Marks::kMostShift);
 }
 
 }  // namespace
@@ -61,20 +62,25 @@ std::uint32_t Pieces::count(const Launch& launch) {
   for (std::uint32_t count = 1u << kLeastCountBits;; count *= 2) {
     if (count == 1u << kMostCountBits) return count;
     std::vector<bool> taken(count);
-    bool twice = false;
+    std::uint64_t all = 0, lost = 0;
     std::uint64_t before = ~std::uint64_t{0};  // two objects may have one piece
-    for (std::uint32_t i = 0; i < launch.object_count && !twice; ++i) {
+    for (std::uint32_t i = 0; i < launch.object_count; ++i) {
       const MemoryObject& object = launch.objects[i];
       if (object.bytes == 0) continue;
       const std::uint64_t last = (object.address + (object.bytes - 1)) >> kBits;
-      for (std::uint64_t at = object.address >> kBits; at <= last && !twice; ++at) {
+      // Of an object that has all places, more are no other.
+      const std::uint64_t first = object.address >> kBits,
+                          end = std::min(last + 1, first + 2 * count);
+      for (std::uint64_t at = first; at < end; ++at) {
         if (at == before) continue;
         before = at;
-        twice = taken[at % count];
-        taken[at % count] = true;
+        ++all;
+        if (taken[at & (count - 1)]) ++lost;
+        taken[at & (count - 1)] = true;
       }
     }
-    if (!twice) return count;
+    // Each launch is given all of them, so that a few may be looked for among all objects.
+    if (lost * 64 <= all || count >= 16 * all) return count;
   }
 }
 
@@ -100,7 +106,7 @@ void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
                      .base = place.base};
       if (at == first_piece) piece.first |= static_cast<std::uint32_t>(begin) & kInPiece;
       if (at == last_piece) piece.last &= static_cast<std::uint32_t>(last) | ~kInPiece;
-      Piece& there = pieces[at % pieces.size()];
+      Piece& there = pieces[at & (pieces.size() - 1)];
       if (bytes(piece) > bytes(there)) there = piece;
     }
   }

@@ -144,7 +144,7 @@ struct Pieces {
     }
     return made;
   }
-  // How many: so that no piece finds its place taken, if so many may be.
+  // How many: so that few pieces find their place taken, if so many may be.
   static std::uint32_t count(const Launch& launch);
   // Of all of them.
   static void plan(std::span<const Place> places, std::span<Piece> pieces);

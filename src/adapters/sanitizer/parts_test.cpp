@@ -149,9 +149,8 @@ TEST(SanitizerPatches, BlocksHoldWhatTheySay) {
   launch.objects = objects.data();
   launch.object_count = 2;
   for (const PatchKind& patch : patches()) {
-    const Block small = patch.block(launch, objects, 0, 0);
-    const Block same = patch.block(launch, objects, 0, 0x7f0000000000);
-    EXPECT_EQ(small.bytes, same.bytes) << patch.name;
+    const Block small = patch.block(launch, objects, 0, 0x7f0000000000);
+    EXPECT_EQ(patch.block(launch, objects, 0, 0).bytes, small.bytes) << patch.name;
     EXPECT_LE(small.image.size(), small.bytes) << patch.name;
     EXPECT_LE(small.result_begin, small.result_end);
     EXPECT_LE(small.result_end, small.bytes);

@@ -57,7 +57,7 @@ Block block(const Launch& launch, std::span<const device::MemoryObject> objects,
   // Patches look at objects to lay out their tables; the GPU has them elsewhere.
   Launch here = launch;
   here.objects = objects.data();
-  Layout layout(address + device::kHeaderBytes<Patch>);
+  Layout layout = address == 0 ? Layout() : Layout(address + device::kHeaderBytes<Patch>);
   const device::GpuLaunch<Patch> header = {launch, Patch::lay_out(here, settings<Patch>(), layout),
                                            code};
   Block made{.bytes = device::kHeaderBytes<Patch> + layout.bytes(),

@@ -33,7 +33,8 @@ struct PatchKind {
   std::string_view code;  // its functions are called pasta_CODE_FUNCTION
   Reach reach;
   std::string_view format;  // of its results; "": it makes none
-  // What lies at `address` of the device for a launch whose objects lie on the device.
+  // What lies at `address` of the device for a launch whose objects lie on the device; with 0, how
+  // large it is.
   Block (*block)(const device::Launch& launch, std::span<const device::MemoryObject> objects,
                  std::uint64_t code, std::uint64_t address);
   // `launch` with the objects as they are on the host, and what has travelled back.
