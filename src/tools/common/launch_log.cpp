@@ -11,7 +11,7 @@ void put(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
   bytes.push_back(static_cast<std::uint8_t>(value));
 }
 
-std::uint64_t get(const std::vector<std::uint8_t>& bytes, std::size_t& at) {
+std::uint64_t get(const std::uint8_t* bytes, std::size_t& at) {
   std::uint64_t value = 0;
   for (unsigned shift = 0;; shift += 7) {
     const std::uint8_t byte = bytes[at++];
@@ -118,10 +118,11 @@ void LaunchLog::flush(std::size_t count) {
 }
 
 void LaunchLog::write(const LaunchRecord& record) {
-  if (blocks_.empty() || blocks_.back().size() + kLongestRecord > kBlock) {
-    blocks_.emplace_back().reserve(kBlock);
+  std::vector<std::uint8_t>& bytes = newest_;
+  if (bytes.size() + kLongestRecord > kBlock) {
+    blocks_.push_back({cold_->put(bytes), bytes.size()});
+    bytes.clear();
   }
-  std::vector<std::uint8_t>& bytes = blocks_.back();
   late_ += size_ > 0 && record.key < last_.key ? 1 : 0;
   put(bytes, std::uint64_t{record.symbol} << 1 | (record.waited ? 1 : 0));
   put(bytes, record.queue);
@@ -138,9 +139,12 @@ void LaunchLog::write(const LaunchRecord& record) {
 }
 
 bool LaunchLog::Reader::next(LaunchRecord& record) {
-  if (block_ == log_->blocks_.size()) return false;
+  const bool is_cold = block_ < log_->blocks_.size();
+  const std::size_t size = is_cold ? log_->blocks_[block_].bytes : log_->newest_.size();
+  if (byte_ == size) return false;
   const auto time = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-  const std::vector<std::uint8_t>& bytes = log_->blocks_[block_];
+  const std::uint8_t* const bytes =
+      is_cold ? log_->cold_->at(log_->blocks_[block_].place) : log_->newest_.data();
   const std::uint64_t what = get(bytes, byte_);
   last_.symbol = static_cast<std::uint32_t>(what >> 1);
   last_.waited = (what & 1) != 0;
@@ -152,7 +156,10 @@ bool LaunchLog::Reader::next(LaunchRecord& record) {
   const std::uint64_t lead = get(bytes, byte_);
   last_.launch_ns = lead == 0 ? kNoTime : time(bits(last_.start_ns) - apply(0, lead - 1));
   record = last_;
-  if (byte_ == bytes.size()) ++block_, byte_ = 0;
+  if (is_cold && byte_ == size) {
+    log_->cold_->leave(log_->blocks_[block_].place);
+    ++block_, byte_ = 0;
+  }
   return true;
 }
 

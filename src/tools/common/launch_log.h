@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "base/cold_bytes.h"
 #include "pasta/event.h"
 #include "tools/common/memo.h"
 
@@ -25,7 +27,8 @@ struct LaunchRecord {
 // The order on the device is that of several queues interleaved, which differs from one iteration
 // to the next; the order of launches does not. Its key is the correlation, if every piece of work
 // has one and it ascends on each queue, else the start on the device. Records are kept as
-// differences of variable length (about 11 bytes each), since a trace may hold tens of millions.
+// differences of variable length (about 11 bytes each), since a trace may hold tens of millions,
+// and lie on disk but for the newest.
 class LaunchLog {
  public:
   // In order of end_ns. `symbol` is the caller's.
@@ -46,6 +49,10 @@ class LaunchLog {
   [[nodiscard]] std::uint32_t queues() const { return queues_; }
   // Whether the trace holds calls that launch.
   [[nodiscard]] bool calls_seen() const { return !calls_.empty(); }
+  // In memory of our own, of the records.
+  [[nodiscard]] std::size_t held_bytes() const {
+    return cold_->held_bytes() + newest_.capacity() + blocks_.capacity() * sizeof(Block);
+  }
   // Records that came too late to be put into order; they stand where they came.
   [[nodiscard]] std::uint64_t late() const { return late_; }
 
@@ -84,7 +91,14 @@ class LaunchLog {
   std::uint32_t queues_ = 0;
   std::vector<Waiting> window_;
   std::vector<Call> calls_;  // the newest of each remainder of the correlation
-  std::vector<std::vector<std::uint8_t>> blocks_;  // of whole records
+  // Of whole records: those that are put by, and what is written now.
+  struct Block {
+    base::ColdBytes::Place place;
+    std::size_t bytes;
+  };
+  std::vector<Block> blocks_;
+  std::shared_ptr<base::ColdBytes> cold_ = std::make_shared<base::ColdBytes>();
+  std::vector<std::uint8_t> newest_;
   std::int64_t newest_call_ns_ = kNoTime;
   // When the host began to wait; of several times without a call between, the first.
   std::vector<std::int64_t> waits_;

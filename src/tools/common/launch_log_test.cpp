@@ -135,5 +135,25 @@ TEST(LaunchLog, AWaitLiesBeforeTheLaunchThatFollowsIt) {
   EXPECT_EQ(id, kCount);
 }
 
+TEST(LaunchLog, HoldsLittleOfMillions) {
+  constexpr std::uint64_t kCount = 1'000'000;
+  LaunchLog log;
+  for (std::uint64_t id = 1; id <= kCount; ++id) {
+    const auto start = static_cast<std::int64_t>(id * 10'000);
+    log.add(work(1, id, start, start + 1 + static_cast<std::int64_t>(id * 7919 % 9000)),
+            static_cast<std::uint32_t>(id % 1000));
+  }
+  const auto records = read(log);
+  EXPECT_LT(log.held_bytes(), std::size_t{2} << 20);
+  ASSERT_EQ(records.size(), kCount);
+  for (std::uint64_t id = 1; id <= kCount; ++id) {
+    const LaunchRecord& record = records[id - 1];
+    ASSERT_EQ(record.key, id);
+    ASSERT_EQ(record.symbol, id % 1000);
+    ASSERT_EQ(record.start_ns, static_cast<std::int64_t>(id * 10'000));
+    ASSERT_EQ(record.end_ns - record.start_ns, 1 + static_cast<std::int64_t>(id * 7919 % 9000));
+  }
+}
+
 }  // namespace
 }  // namespace pasta::tools
