@@ -56,14 +56,24 @@ stats::Interval IdleSplitter::wait_at(std::int64_t now) {
 void PendingLaunches::add(const Event& call, const Dictionary& dictionary) {
   if (call.correlation == 0 || call.untimed()) return;
   const ApiRole& role = roles_.get(call.name, [&] { return api_role(dictionary.text(call.name)); });
-  if (role.may_launch) launched_[call.correlation] = {call.end_ns, role.launches_one()};
+  if (!role.may_launch) return;
+  if (launched_.size() == kKept) {
+    older_ = std::move(launched_);
+    launched_.clear();
+  }
+  launched_[call.correlation] = {call.end_ns, role.launches_one()};
 }
 
 std::int64_t PendingLaunches::waited_since(const Event& work) {
-  const auto launch = launched_.find(work.correlation);
-  if (launch == launched_.end()) return kNoTime;
+  auto* from = &launched_;
+  auto launch = from->find(work.correlation);
+  if (launch == from->end()) {
+    from = &older_;
+    launch = from->find(work.correlation);
+  }
+  if (launch == from->end()) return kNoTime;
   const std::int64_t end_ns = launch->second.end_ns;
-  if (launch->second.one) launched_.erase(launch);
+  if (launch->second.one) from->erase(launch);
   return end_ns < work.start_ns ? end_ns : kNoTime;
 }
 

@@ -58,13 +58,16 @@ class IdleSplitter {
   std::vector<Cursor> cursors_;
 };
 
-// Launch calls of which work may still start.
+// Launch calls of which work may still start. Many never have any, or had it before they returned:
+// of a call that kKept others followed, nothing is known any more. No queue holds so many.
 class PendingLaunches {
  public:
   void add(const Event& call, const Dictionary& dictionary);
   // When the call that launched this work returned, if that was before the work started; else
   // kNoTime. To be asked once for each piece of work, in order of end.
   std::int64_t waited_since(const Event& work);
+  static constexpr std::size_t kKept = std::size_t{1} << 16;
+  [[nodiscard]] std::size_t held() const { return launched_.size() + older_.size(); }
 
  private:
   struct Launch {
@@ -72,7 +75,7 @@ class PendingLaunches {
     bool one;  // no second piece of work will name it
   };
   // By correlation. A call that returns after its work has ended let nothing wait.
-  std::unordered_map<std::uint64_t, Launch> launched_;
+  std::unordered_map<std::uint64_t, Launch> launched_, older_;
   Memo<StringId, ApiRole> roles_;
 };
 
