@@ -102,8 +102,9 @@ bool Decoder::define(const Event& cell, Problems& problems) {
     }
     case CellKind::kBlob: {
       const auto blob = as<StringCell>(cell);
-      if (blob.id != blob_number_ + 1 || blob.bytes > kMaxTextBytes) return false;
-      ++blob_number_;
+      // Some may have gone with a beginning that was taken away.
+      if (blob.id <= blob_number_ || blob.bytes > kMaxTextBytes) return false;
+      blob_number_ = blob.id;
       text_.clear();
       blob_.clear();
       text_bytes_ = blob.bytes;

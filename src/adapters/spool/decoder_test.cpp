@@ -1,0 +1,63 @@
+#include "adapters/spool/decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "trace/spool.h"
+
+namespace pasta::adapters::spool {
+namespace {
+
+using namespace trace::spool;
+
+template <class Cell>
+Event cell_of(const Cell& cell) {
+  Event event{};
+  std::memcpy(&event, &cell, sizeof event);
+  return event;
+}
+
+std::vector<Event> result_of_patch(std::uint32_t number, char letter) {
+  StringCell head{};
+  head.kind = CellKind::kBlob;
+  head.id = number;
+  head.bytes = 3;
+  Event bytes{}, event{};
+  std::memset(&bytes, letter, 3);
+  event.kind = Kind::kDevice;
+  event.lane = {1};
+  event.device.blob = {number};
+  return {cell_of(head), bytes, event};
+}
+
+// Of a file whose beginning has been taken away, the first is not the first.
+TEST(Decoder, ResultsOfPatchesMayBeginWithAnyNumberAndAscend) {
+  Dictionary dictionary;
+  Origins origins(dictionary);
+  const ProcessId process = dictionary.process({.native_id = 7});
+  Decoder decoder(dictionary, origins, 0, process, 0, 0, "0-1.lane");
+  LaneCell lane{};
+  lane.kind = CellKind::kLane;
+  lane.id = 1;
+  std::vector<Event> cells = {cell_of(lane)};
+  for (const auto& [number, letter] : {std::pair(17u, 'a'), {20u, 'b'}, {19u, 'c'}, {21u, 'd'}}) {
+    const auto more = result_of_patch(number, letter);
+    cells.insert(cells.end(), more.begin(), more.end());
+  }
+  std::vector<Event> events;
+  Blobs blobs;
+  Problems problems;
+  decoder.decode(cells, events, blobs, problems);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(blobs.kept.at(events[0].device.blob.value), "aaa");
+  EXPECT_EQ(blobs.kept.at(events[1].device.blob.value), "bbb");
+  EXPECT_EQ(blobs.kept.at(events[2].device.blob.value), "ddd");
+  // Its head and its bytes; the event then has none.
+  ASSERT_EQ(problems.list().size(), 1u);
+  EXPECT_EQ(problems.list()[0].reason, Reason::kRecordSkipped);
+}
+
+}  // namespace
+}  // namespace pasta::adapters::spool
