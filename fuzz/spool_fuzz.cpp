@@ -1,6 +1,7 @@
 // Any bytes as the folder of a run: a page of the run, one of a process, and a lane, as they lie in
-// their files one after the other. What only makes files be passed over is made right first. The
-// reader ends, and what it gives keeps the contract, while the run goes on or afterwards.
+// their files one after the other; the last is also what is left of the lane's beginning. What only
+// makes files be passed over is made right first. The reader ends, and what it gives keeps the
+// contract, while the run goes on or afterwards.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -66,6 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::uint8_t> lane = page(rest, kLanePageBytes, kLaneMagic);
   lane.insert(lane.end(), rest.begin(), rest.end());
   write("0-1.lane", lane);
+  // Read where the page says that a beginning of the lane has gone.
+  write("0-1.before", rest);
   for (const bool strict : {false, true}) {
     auto stored = pasta::adapters::spool::open(folder());
     if (!stored) return 0;  // its clock cannot be one
