@@ -197,8 +197,10 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.marks.places = layout.table(std::span<const Marks::Place>(places));
   const std::uint32_t outcomes =
       std::min(settings.outcomes, state.copies > 1 ? kApart : Shapes::kMostOutcomes);
-  state.times =
-      layout.counters<std::uint64_t>((state.times_copies - 1) * std::uint64_t{kApart} + outcomes);
+  const std::uint64_t header = layout.address() - kHeaderBytes<AccessPatch>;
+  state.times = settings.on_gpu ? reinterpret_cast<std::uint64_t*>(header - kResultBytesBefore)
+                                : layout.counters<std::uint64_t>(
+                                      (state.times_copies - 1) * std::uint64_t{kApart} + outcomes);
   state.outcomes = {layout.counters<std::uint64_t>(outcomes), outcomes};
   state.rows = kFirstObjectRow + launch.object_count + kExtraRows;
   state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} * state.rows);
@@ -207,7 +209,10 @@ AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& se
   state.keys = {layout.counters<std::uint64_t>(places_of_code), places_of_code};
   state.marks.words = layout.counters<std::uint32_t>(words);
   state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
-  state.shapes = {layout.scratch<Shapes::Slot>(Shapes::kSlots)};
+  state.shapes = {settings.on_gpu ? reinterpret_cast<Shapes::Slot*>(header - kSlotBytesBefore)
+                                  : layout.scratch<Shapes::Slot>(Shapes::kSlots),
+                  settings.on_gpu ? reinterpret_cast<Shapes::Offsets*>(header - kBytesBefore)
+                                  : layout.scratch<Shapes::Offsets>(Shapes::kSlots)};
   return state;
 }
 

@@ -102,6 +102,7 @@ struct Outcome {
 
 struct AccessPatch {
   static constexpr std::string_view kFormat = "access/2";
+  static constexpr bool kAsksFirst = true;       // see GpuWarp::low_of_last()
   static constexpr std::uint32_t kCopies = 2;    // of rows, on a GPU
   static constexpr std::uint32_t kTimes = 8;     // of what outcomes count, which lie
   static constexpr std::uint32_t kApart = 1024;  // so far apart
@@ -109,6 +110,7 @@ struct AccessPatch {
   enum Row : std::uint32_t { kNoObjectRow, kFirstObjectRow };
   enum Extra : std::uint32_t { kSharedRow, kLocalRow, kExtraRows };
   struct Settings {
+    bool on_gpu = false;                          // shapes and times are before the header
     std::uint32_t copies = 1;                     // on a GPU kCopies
     std::uint32_t sites = 1024, outcomes = 4096;  // powers of two
     Marks::Room marks = {.together = std::uint64_t{1} << 30, .each = std::uint64_t{8} << 20};
@@ -127,6 +129,12 @@ struct AccessPatch {
     std::uint32_t copies, times_copies, rows;
   };
   static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
+  // On a GPU, before the header: the shapes' offsets, their slots, and the times.
+  static constexpr std::uint32_t kResultBytesBefore = kTimes * kApart * sizeof(std::uint64_t);
+  static constexpr std::uint32_t kSlotBytesBefore =
+      kResultBytesBefore + rounded_to_block(Shapes::kSlots * sizeof(Shapes::Slot));
+  static constexpr std::uint32_t kBytesBefore =
+      kSlotBytesBefore + rounded_to_block(Shapes::kSlots * sizeof(Shapes::Offsets));
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
@@ -138,39 +146,34 @@ struct AccessPatch {
     if constexpr (AnyWarp::kBulk) {
       kept = warp;
       kept_key = key;
-      look_at(state, launch, kept, kept_key);
     } else {
-      // What of the warp is needed later is made of `place` and `what` again, for which there are
-      // registers.
-      const auto place = opaque(static_cast<std::uint32_t>(key));
-      std::uint32_t what = 0, last = 0;
-      const Shapes::Slot* slot = state.shapes.none();
+      const std::uint32_t last = warp.first_last_low();
       if (Shapes::may_be_known(warp, key)) {
-        last = warp.last_low();
-        what = opaque(Shapes::what_of(warp, last));
-        slot = state.shapes.first(warp, place, what, last);
+        // What of the warp is needed later is made of `place` and `what` again, for which there are
+        // registers.
+        const auto place = opaque(static_cast<std::uint32_t>(key));
+        const auto what = opaque(Shapes::what_of(warp, last));
+        const auto again = [&]() -> decltype(auto) {
+          return warp.with(access_of_key(late(place)), Shapes::width_of(late(what)));
+        };
+        const auto known = [&](std::uint32_t outcome, const Shapes::Window& window) {
+          count_known(state, again(), outcome, window);
+        };
+        const std::uint32_t at = Shapes::likely(warp, place, what, last);
+        const Where where{state};
+        if (Shapes::look(where, at, warp, place, what, last, known)) return;
+        // Seldom: so what is needed for nothing else is found out again.
+        const std::uint32_t same = warp.last_low();
+        const std::uint32_t other = Shapes::likely(warp, late(place), late(what), same) + 1;
+        if (Shapes::look(where, other, warp, late(place), late(what), same, known)) return;
+        kept = again();
+        kept_key = late(place);
       } else {
         kept = warp;
         kept_key = key;
       }
-      const auto again = [&]() -> decltype(auto) {
-        return warp.with(access_of_key(late(place)), Shapes::width_of(late(what)));
-      };
-      const auto unknown = [&] {
-        if (what != 0) {
-          kept = again();
-          kept_key = late(place);
-        }
-        look_at(state, launch, kept, kept_key);
-      };
-      Shapes::look(
-          slot[0], warp, place, what, last, [&] { count_known(state, again(), slot[0]); },
-          [&] {
-            Shapes::look(
-                slot[1], warp, place, what, last, [&] { count_known(state, again(), slot[1]); },
-                unknown);
-          });
     }
+    look_at(state, launch, kept, kept_key);
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
@@ -179,12 +182,54 @@ struct AccessPatch {
   // What was found out of one like it.
   template <class AnyWarp>
   PASTA_DEVICE static void count_known(const State& state, const AnyWarp& warp,
-                                       const Shapes::Slot& slot) {
-    const Shapes::Found found = Shapes::Found::of(hint(slot.found));
-    count_times(state, warp, found.outcome);
+                                       std::uint32_t outcome, const Shapes::Window& window) {
+    warp.add(warp.active, times(state)[warp.template copy<kTimes>() * kApart + outcome], 1);
     if (warp.space != Space::kGlobal) return;
-    state.marks.touch(warp, found.run, static_cast<std::uint32_t>(hint(slot.begin)),
-                      found.first_word, found.shift);
+    const Shapes::Marked marked = Shapes::Marked::of(window.part.marks);
+    Marks::touch(words(state), warp, marked.run, static_cast<std::uint32_t>(window.begin),
+                 marked.first_word, marked.shift);
+  }
+  // On a GPU nothing has to be read to find where these are.
+  PASTA_DEVICE static std::uint64_t* times(const State& state) {
+#ifdef PASTA_ON_GPU
+    return reinterpret_cast<std::uint64_t*>(header_of<AccessPatch>(state) - kResultBytesBefore);
+#else
+    return state.times;
+#endif
+  }
+  PASTA_DEVICE static const Shapes::Slot& slot(const State& state, std::uint32_t at) {
+#ifdef PASTA_ON_GPU
+    // What is known when this is compiled is added last, so that it is a part of what reads.
+    return *reinterpret_cast<const Shapes::Slot*>(header_of<AccessPatch>(state) +
+                                                  at * sizeof(Shapes::Slot) - kSlotBytesBefore);
+#else
+    return state.shapes.slots[at];
+#endif
+  }
+  PASTA_DEVICE static const std::uint32_t* offsets(const State& state, std::uint32_t at) {
+#ifdef PASTA_ON_GPU
+    return reinterpret_cast<const std::uint32_t*>(header_of<AccessPatch>(state) +
+                                                  at * sizeof(Shapes::Offsets) - kBytesBefore);
+#else
+    return state.shapes.offsets[at].of_lanes;
+#endif
+  }
+  struct Where {
+    const State& state;
+    PASTA_DEVICE const Shapes::Slot& slot(std::uint32_t at) const {
+      return AccessPatch::slot(state, at);
+    }
+    PASTA_DEVICE const std::uint32_t* offsets(std::uint32_t at) const {
+      return AccessPatch::offsets(state, at);
+    }
+  };
+  // From which on words are numbered in what Shapes keep.
+  PASTA_DEVICE static std::uint32_t* words(const State& state) {
+#ifdef PASTA_ON_GPU
+    return reinterpret_cast<std::uint32_t*>(header_of<AccessPatch>(state));
+#else
+    return state.marks.words;
+#endif
   }
   template <class AnyWarp>
   PASTA_DEVICE static void count_times(const State& state, const AnyWarp& warp,
@@ -202,7 +247,9 @@ struct AccessPatch {
     if (!KeptWarp::kBulk && Shapes::may_be_known(kept.now(), key)) {
       const std::uint32_t at = state.shapes.enter(kept, key, ours);
       if (at != Shapes::kCount) {
-        count_known(state, kept.now(), state.shapes.slots[at]);
+        const Shapes::Slot& slot = state.shapes.slots[at];
+        count_known(state, kept.now(), Shapes::found(latest(slot.head.what)),
+                    {latest(slot.window.begin), {0, latest(slot.window.part.marks)}});
         return;
       }
     }
@@ -249,21 +296,25 @@ struct AccessPatch {
                                 const Aside<std::uint32_t>& ours, Aside<std::uint32_t> object,
                                 Aside<std::uint32_t> outcome) {
     const Aside<std::uint32_t> run(kept.now().is_run() ? 1 : 0);
-    state.shapes.keep(kept, ours, [&](Shapes::Slot& slot, std::uint64_t address) {
+    state.shapes.keep(kept, ours, outcome, [&](Shapes::Slot& slot, std::uint64_t address) {
       const Marks::Place& there = state.marks.places[object];
       const Aside<std::uint32_t> window(
           static_cast<std::uint32_t>((address - fixed(there.begin)) >> Shapes::kWindowBits));
-      leave(slot.begin, fixed(there.begin) + (std::uint64_t{window} << Shapes::kWindowBits));
+      // A word has the marks of 32 granules.
+      const Aside<std::uint32_t> word(static_cast<std::uint32_t>(state.marks.words - words(state)) +
+                                      fixed(there.first_word) +
+                                      (window << (Shapes::kWindowBits - 5 - fixed(there.shift))));
+      if (!Shapes::Marked::has_room(word)) return false;
+      leave(slot.window.begin, fixed(there.begin) + (std::uint64_t{window} << Shapes::kWindowBits));
       const std::uint64_t bytes =
           fixed(there.bytes) - (std::uint64_t{window} << Shapes::kWindowBits);
       // Where a lane may begin.
-      leave(slot.bytes, (bytes >> Shapes::kWindowBits == 0 ? static_cast<std::uint32_t>(bytes)
-                                                           : 1u << Shapes::kWindowBits) -
-                            kept.now().width + 1);
-      // A word has the marks of 32 granules.
-      const Aside<std::uint32_t> word(fixed(there.first_word) +
-                                      (window << (Shapes::kWindowBits - 5 - fixed(there.shift))));
-      leave(slot.found, Shapes::Found{outcome, word, fixed(there.shift), run != 0}.packed());
+      leave(slot.window.part.bytes,
+            (bytes >> Shapes::kWindowBits == 0 ? static_cast<std::uint32_t>(bytes)
+                                               : 1u << Shapes::kWindowBits) -
+                kept.now().width + 1);
+      leave(slot.window.part.marks, Shapes::Marked{word, fixed(there.shift), run != 0}.packed());
+      return true;
     });
   }
   // How all lanes do.
@@ -396,9 +447,8 @@ struct AccessPatch {
           std::uint64_t{who} << 32 | Outcome::with(how, needed << 4 | least, kept.now().width));
       if (outcome != state.outcomes.capacity) {
         if (ours != Shapes::kCount) {
-          state.shapes.keep(kept, ours, [&](Shapes::Slot& slot, std::uint64_t) {
-            leave(slot.found, Shapes::Found{outcome, 0, 0, false}.packed());
-          });
+          state.shapes.keep(kept, ours, outcome,
+                            [](const Shapes::Slot&, std::uint64_t) { return true; });
         }
         return;
       }

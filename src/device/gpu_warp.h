@@ -69,20 +69,31 @@ class GpuSteps {
 
   // The lower half of the address of the last lane.
   __device__ std::uint32_t last_low() const {
-    return low_of_lane(static_cast<std::uint32_t>(last_of(active())));
+    return low_of_lane(static_cast<std::uint32_t>(last_of(late(active()))));
   }
   template <class Test>
   __device__ std::uint32_t lanes_that(Test test) const {
     return __ballot_sync(active(), test(lane_id(), address()));
   }
-  // Each lane for which it is so looks who is with it. Should they not run together, none is.
-  template <class Test, class Then, class Otherwise>
-  __device__ void if_all(Test test, Then then, Otherwise otherwise) const {
-    if (test(lane_id(), address()) && __activemask() == active()) {
-      then();
+  // Which lanes take a way is known without waiting for them.
+  template <class Test>
+  __device__ std::uint32_t lanes_here(Test test) const {
+    std::uint32_t so = 0, not_so = 0;
+    if (test(address())) {
+      so = __activemask();
     } else {
-      otherwise();
+      not_so = __activemask();
     }
+    return so != 0 ? so : active() & ~not_so;
+  }
+  // Each lane for which it is so looks who is with it. Should they not run together, none is.
+  template <class Test, class AndTest, class Then>
+  __device__ bool if_all(Test test, AndTest and_test, Then then) const {
+    if (!test(lane_id(), address())) return false;
+    if (!and_test(0, address())) return false;
+    if (__activemask() != active()) return false;
+    then();
+    return true;
   }
   template <class Value>
   __device__ void leave(std::uint32_t* of_lanes, Value value) const {
@@ -135,18 +146,20 @@ class GpuSteps {
   __device__ void spread(std::uint32_t mask, Use use) const {
     const std::uint64_t begin = address() - width() * rank(mask);
     const bool whole = (__match_any_sync(active(), begin) & mask) == mask;
-    const std::uint32_t sharing = whole ? mask : 1u << lane_id();
+    const std::uint32_t sharing = whole ? mask : own_lane();
     use(whole ? begin : address(), width() * static_cast<std::uint32_t>(__popc(sharing)),
         Turns{sharing});
   }
   template <class Use>
   __device__ void spread_known(bool run, Use use) const {
-    const std::uint32_t sharing = run ? active() : 1u << lane_id();
+    const std::uint32_t sharing = run ? active() : own_lane();
     use(static_cast<std::uint32_t>(address()) - width() * rank(sharing),
         width() * static_cast<std::uint32_t>(__popc(sharing)), Turns{sharing});
   }
   struct Turns {
     std::uint32_t sharing;
+    // No two lanes take the same.
+    __device__ bool are_shared() const { return (sharing & (sharing - 1)) != 0; }
     __device__ std::uint32_t first() const { return rank(sharing); }
     // Counted each time, as there is no register for it.
     __device__ std::uint32_t step() const {
@@ -356,16 +369,25 @@ class GpuWarp : public GpuSteps<GpuWarp<wide>, std::uint32_t, std::uint64_t, wid
   std::uint32_t width;
   std::uint32_t active;
   std::uint64_t address;  // of the calling lane
+  std::uint32_t asked;    // see first_last_low()
 
   // Of the calling lane and those that came here with it.
   __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t begin,
-                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes)
+                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes,
+                     std::uint32_t asked_first = 0)
       : space(of_space),
         access(of_access),
         site((at - begin) & kPlaceMask),
         width(bytes),
         active(lanes),
-        address(where) {}
+        address(where),
+        asked(asked_first) {}
+  __device__ std::uint32_t first_last_low() const { return asked; }
+  // Asking takes five registers: so it is done before anything else is known.
+  __device__ static std::uint32_t low_of_last(std::uint32_t lanes, std::uint64_t where) {
+    return __shfl_sync(lanes, static_cast<std::uint32_t>(where),
+                       31 - __clz(static_cast<int>(lanes)));
+  }
   // Registers are too few for what is known from others.
   __device__ GpuWarp with(Access kind, std::uint32_t bytes) const {
     GpuWarp same = *this;

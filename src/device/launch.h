@@ -69,18 +69,38 @@ struct GpuLaunch {
   std::uint64_t code;  // address of the kernel's code, from which places are counted
 };
 inline constexpr std::uint32_t kBlockAlign = 256;  // of the block and of each of its arrays
+constexpr std::uint32_t rounded_to_block(std::uint64_t bytes) {
+  return static_cast<std::uint32_t>((bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign);
+}
+// What a patch has before the header, so that there, too, nothing has to be read to find it.
+template <class Patch>
+constexpr std::uint32_t bytes_before() {
+  if constexpr (requires { Patch::kBytesBefore; }) return Patch::kBytesBefore;
+  return 0;
+}
+// Of them, so many bytes, the last, are a part of the result.
+template <class Patch>
+constexpr std::uint32_t result_bytes_before() {
+  if constexpr (requires { Patch::kResultBytesBefore; }) return Patch::kResultBytesBefore;
+  return 0;
+}
 template <class Patch>
 inline constexpr std::uint32_t kHeaderBytes =
     (sizeof(GpuLaunch<Patch>) + kBlockAlign - 1) / kBlockAlign* kBlockAlign;
+#ifdef PASTA_ON_GPU
+// Where the header begins. Of a pointer, compilers see where it comes from.
+template <class Patch>
+__device__ char* header_of(const typename Patch::State& state) {
+  return reinterpret_cast<char*>(const_cast<typename Patch::State*>(&state)) -
+         offsetof(GpuLaunch<Patch>, state);
+}
+#endif
 // What lies so many bytes behind where the header begins. On the host there is only the block.
 template <class Patch, class T>
 PASTA_DEVICE T* behind_header(const typename Patch::State& state,
                               [[maybe_unused]] const void* block, std::uint64_t bytes) {
 #ifdef PASTA_ON_GPU
-  // Of a pointer, compilers see where it comes from.
-  auto* const begin = reinterpret_cast<char*>(const_cast<typename Patch::State*>(&state)) -
-                      offsetof(GpuLaunch<Patch>, state);
-  return reinterpret_cast<T*>(begin + bytes);
+  return reinterpret_cast<T*>(header_of<Patch>(state) + bytes);
 #else
   static_cast<void>(state);
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(block) +

@@ -69,6 +69,7 @@ class Layout {
     return pointer<T>(place<T>(count));
   }
 
+  [[nodiscard]] std::uint64_t address() const { return address_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t result_bytes() const { return result_bytes_; }
   // What the block begins with; the rest is zero.

@@ -125,6 +125,14 @@ __device__ inline std::uint32_t glance(const std::uint32_t& at) {
   asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(seen) : "l"(global_address(at)));
   return seen;
 }
+// The same of two numbers that lie together.
+template <class T>
+__device__ inline T glance_at_both(const T& at) {
+  static_assert(sizeof(T) == sizeof(uint2) && alignof(T) == alignof(uint2));
+  std::uint32_t a, b;
+  asm volatile("ld.global.ca.v2.u32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "l"(global_address(at)));
+  return T{a, b};
+}
 #else
 template <class T>
 const T& fixed(const T& at) {
@@ -184,6 +192,12 @@ PASTA_DEVICE inline void set_bits(std::uint32_t& to, std::uint32_t bits) {
   to |= bits;
 #endif
 }
+PASTA_DEVICE inline void set_bits_unless_set(std::uint32_t& to, std::uint32_t bits) {
+#ifdef PASTA_ON_GPU
+  if ((glance(to) & bits) == bits) return;
+#endif
+  set_bits(to, bits);
+}
 // Of lanes that set the same in the same number, one does.
 PASTA_DEVICE inline void set_bits_once(std::uint32_t& to, std::uint32_t bits) {
 #ifdef PASTA_ON_GPU
@@ -239,7 +253,11 @@ PASTA_DEVICE inline void leave(T& at, std::type_identity_t<T> value) {
 template <class T>
 PASTA_DEVICE inline T hint(const T& at) {
 #ifdef PASTA_ON_GPU
-  return glance(at);
+  if constexpr (std::is_class_v<T>) {
+    return glance_at_both(at);
+  } else {
+    return glance(at);
+  }
 #else
   return at;
 #endif
@@ -275,7 +293,7 @@ PASTA_DEVICE inline void forget_hints() {
 #endif
 }
 // Until it is not 0, and not for long.
-PASTA_DEVICE inline void await([[maybe_unused]] const std::uint64_t& at) {
+PASTA_DEVICE inline void await([[maybe_unused]] const std::uint32_t& at) {
 #ifdef PASTA_ON_GPU
   PASTA_ROLLED for (unsigned i = 0; i < 64 && latest(at) == 0; ++i) {
     asm volatile("nanosleep.u32 200;");

@@ -45,7 +45,7 @@ struct Marks {
     warp.spread(mask, [&](std::uint64_t begin, std::uint32_t bytes, const auto& turns) {
       const std::uint64_t offset = begin - fixed(places[object].begin);
       const std::uint32_t shift = fixed(places[object].shift);
-      mark(fixed(places[object].first_word), static_cast<std::uint32_t>(offset >> shift),
+      mark(words, fixed(places[object].first_word), static_cast<std::uint32_t>(offset >> shift),
            static_cast<std::uint32_t>((offset + (bytes - 1)) >> shift), turns);
     });
   }
@@ -53,11 +53,12 @@ struct Marks {
   // less than 2^32 bytes behind `from`, of which the lower half is enough: the mark of its first
   // byte is the first of `first_word`.
   template <class AnyWarp>
-  PASTA_DEVICE void touch(const AnyWarp& warp, bool run, std::uint32_t from,
-                          std::uint32_t first_word, std::uint32_t shift) const {
+  PASTA_DEVICE static void touch(std::uint32_t* words, const AnyWarp& warp, bool run,
+                                 std::uint32_t from, std::uint32_t first_word,
+                                 std::uint32_t shift) {
     warp.spread_known(run, [&](std::uint32_t begin, std::uint32_t bytes, const auto& turns) {
       const std::uint32_t offset = begin - from;
-      mark(first_word, offset >> shift, (offset + (bytes - 1)) >> shift, turns);
+      mark(words, first_word, offset >> shift, (offset + (bytes - 1)) >> shift, turns);
     });
   }
   // Bytes of an object that were touched, in granules.
@@ -69,13 +70,18 @@ struct Marks {
  private:
   // In those of their words whose turn it is. 32 bits number them all.
   template <class Turns>
-  PASTA_DEVICE void mark(std::uint32_t first_word, std::uint32_t first, std::uint32_t last,
-                         const Turns& turns) const {
+  PASTA_DEVICE static void mark(std::uint32_t* words, std::uint32_t first_word, std::uint32_t first,
+                                std::uint32_t last, const Turns& turns) {
     if (turns.first() != 0) first = (first / 32 + turns.first()) * 32;
     PASTA_ROLLED while (first <= last) {
       const std::uint32_t end = last < (first | 31) ? last : first | 31;
-      set_bits_once(words[first_word + first / 32], ~std::uint32_t{0} >> (31 - (end - first))
-                                                                             << first % 32);
+      std::uint32_t& word = words[first_word + first / 32];
+      const std::uint32_t bits = ~std::uint32_t{0} >> (31 - (end - first)) << first % 32;
+      if (turns.are_shared()) {
+        set_bits_unless_set(word, bits);
+      } else {
+        set_bits_once(word, bits);
+      }
       first = (first / 32 + turns.step()) * 32;
     }
   }
@@ -197,43 +203,66 @@ struct Pieces {
 struct Shapes {
   // Each number is 0 until it is known, and then the same for ever: so they may be seen in any
   // order.
-  struct alignas(16) Slot {
-    std::uint64_t who;          // place, lanes
-    std::uint64_t begin;        // of the window, of global memory: all lanes are in it
-    std::uint32_t bytes, what;  // of the window; what_of()
-    std::uint64_t found;
-    std::uint32_t offsets[kWarpLanes];  // from the last lane, + kAway
+  struct alignas(8) Head {
+    std::uint32_t place;
+    std::uint32_t what;  // what_of(), and above it the number of an outcome
   };
-  // What was found. The marks are of the window.
-  struct Found {
-    std::uint32_t outcome, first_word, shift;
+  // Of global memory: all lanes are in it.
+  struct alignas(8) Part {
+    std::uint32_t bytes;
+    std::uint32_t marks;  // of Marked
+  };
+  struct Window {
+    std::uint64_t begin;
+    Part part;
+  };
+  struct Slot {
+    Head head;
+    std::uint64_t claimed;  // by a warp of this place and these lanes
+    Window window;
+  };
+  // Apart from these, so that either is found by one number.
+  struct Offsets {
+    std::uint32_t of_lanes[kWarpLanes];  // from the last lane, + kAway
+  };
+  // The marks of a window.
+  struct Marked {
+    std::uint32_t first_word, shift;
     bool run;  // the lanes follow one another without a gap
-    [[nodiscard]] PASTA_DEVICE std::uint64_t packed() const {
-      return std::uint64_t{first_word} << 32 | kThere | (run ? kRun : 0) | shift << 16 | outcome;
+    static constexpr unsigned kWordBits = 25;
+    static_assert(Marks::kMostShift < 1u << (30 - kWordBits));
+    PASTA_DEVICE static bool has_room(std::uint32_t first_word) {
+      return first_word >> kWordBits == 0;
     }
-    PASTA_DEVICE static Found of(std::uint64_t packed) {
-      const auto low = static_cast<std::uint32_t>(packed);
-      return {low & 0xffff, static_cast<std::uint32_t>(packed >> 32), low >> 16 & 63,
-              (low & kRun) != 0};
+    [[nodiscard]] PASTA_DEVICE std::uint32_t packed() const {
+      return kThere | (run ? kRun : 0) | shift << kWordBits | first_word;
+    }
+    PASTA_DEVICE static Marked of(std::uint32_t packed) {
+      return {packed % (1u << kWordBits), packed >> kWordBits & 31, (packed & kRun) != 0};
     }
   };
-  Slot* slots;  // kSlots
+  Slot* slots;       // kSlots
+  Offsets* offsets;  // as many
 
+  static constexpr unsigned kFoundBits = 16, kWhatBits = 32 - kFoundBits;
   static constexpr std::uint32_t kCount = 4096;  // a power of two
   static constexpr std::uint32_t kWays = 2, kSlots = kCount + kWays;
-  static constexpr std::uint32_t kMostOutcomes = 1u << 16;
+  static constexpr std::uint32_t kMostOutcomes = 1u << kFoundBits;
   // Of objects beyond it, each part of so many bytes by itself: 32 bits tell where in it.
   static constexpr unsigned kWindowBits = 30;
   static_assert(Marks::kMostShift + 5 <= kWindowBits, "a window has whole words of marks");
 
-  // Of how a warp asks, what is in a few bits.
+  // Of how a warp asks, what is in a few bits; never 0.
   template <class AnyWarp>
   PASTA_DEVICE static std::uint32_t what_of(const AnyWarp& warp, std::uint32_t last) {
     // Of shared memory, a word further on everything is of the next bank.
-    return kThere | warp.width << 8 |
+    return warp.width << 10 | (count_bits(opaque(warp.active)) - 1) << 5 |
            last % (warp.space == Space::kGlobal ? kSectorBytes : kWordBytes);
   }
-  PASTA_DEVICE static std::uint32_t width_of(std::uint32_t what) { return what >> 8 & 63; }
+  PASTA_DEVICE static std::uint32_t width_of(std::uint32_t what) { return what >> 10 & 63; }
+
+  // Of what a slot has.
+  PASTA_DEVICE static std::uint32_t found(std::uint32_t what) { return what >> kWhatBits; }
 
   // Of kernels of less than 256 MiB, and of what lanes ask for one by one.
   template <class AnyWarp>
@@ -243,27 +272,42 @@ struct Shapes {
   PASTA_DEVICE static std::uint32_t place_of(std::uint64_t key) {
     return static_cast<std::uint32_t>(key);
   }
-  // Where nothing will ever be.
-  [[nodiscard]] PASTA_DEVICE const Slot* none() const { return slots + kCount; }
-  // Where what was found of warps like this one may be, and behind it.
+  // In which slot what was found of warps like this one may be, or behind it. On a GPU it may be
+  // any where lanes do not run together.
   template <class AnyWarp>
-  PASTA_DEVICE const Slot* first(const AnyWarp& warp, std::uint32_t place, std::uint32_t what,
-                                 std::uint32_t last) const {
-    return slots + first_slot(warp, place, what, last);
+  PASTA_DEVICE static std::uint32_t likely(const AnyWarp& warp, std::uint32_t place,
+                                           std::uint32_t what, std::uint32_t last) {
+    return slot_of(warp.lanes_here([&](std::uint64_t address) { return is_odd(address, last); }),
+                   place, what);
   }
-  // then() or otherwise(), whether it is there or not. `last` is the warp's last_low().
-  template <class AnyWarp, class Then, class Otherwise>
-  PASTA_DEVICE static void look(const Slot& slot, const AnyWarp& warp, std::uint32_t place,
-                                std::uint32_t what, std::uint32_t last, Then then,
-                                Otherwise otherwise) {
-    warp.if_all(
+  // Whether it is there; then(outcome, window) if it is. `slots` tells where slots and offsets are,
+  // `last` is the warp's last_low().
+  template <class Slots, class AnyWarp, class Then>
+  PASTA_DEVICE static bool look(const Slots& slots, std::uint32_t at, const AnyWarp& warp,
+                                std::uint32_t place, std::uint32_t what, std::uint32_t last,
+                                Then then) {
+    Head head{};
+    Window window{};
+    return warp.if_all(
         [&](std::uint32_t lane, std::uint64_t address) {
-          return hint(slot.who) == (std::uint64_t{warp.active} << 32 | place) &&
-                 hint(slot.what) == what && hint(slot.offsets[lane]) == offset(address, last) &&
-                 (warp.space != Space::kGlobal || address - hint(slot.begin) < hint(slot.bytes)) &&
-                 hint(slot.found) != 0;
+          const std::uint32_t away = hint(slots.offsets(at)[lane]);
+          head = hint(slots.slot(at).head);
+          // As many lanes, each of which there was: the same lanes. All at once, so that no number
+          // is asked for only when another is there.
+          const std::uint32_t other = (head.place ^ place) |
+                                      (head.what % (1u << kWhatBits) ^ what) |
+                                      (away ^ offset(address, last));
+          return other == 0 && away != 0;
         },
-        then, otherwise);
+        [&](std::uint32_t, std::uint64_t address) {
+          if (warp.space != Space::kGlobal) return true;
+          const Window& there = slots.slot(late(at)).window;
+          window.begin = hint(there.begin);
+          window.part = hint(there.part);
+          const bool is_inside = address - window.begin < window.part.bytes;
+          return is_inside && window.part.marks != 0;
+        },
+        [&] { then(found(head.what), window); });
   }
   // For a warp of which nothing was there, as far as this multiprocessor had seen. Where what was
   // found of one like it is nevertheless; else kCount, and `ours` is where it is to be kept:
@@ -275,31 +319,30 @@ struct Shapes {
     Aside<std::uint32_t> at(first_slot(kept.now(), place_of(key), what_of(kept.now(), last), last));
     PASTA_ROLLED for (std::uint32_t way = 0; way < kWays; ++way) {
       if (kept.now().once([&](std::uint64_t) {
-            return replace_zero(slots[at].who,
+            return replace_zero(slots[at].claimed,
                                 std::uint64_t{kept.now().active} << 32 | place_of(key)) == 0;
           })) {
-        kept.now().leave(slots[at].offsets,
+        kept.now().leave(offsets[at].of_lanes,
                          [&](std::uint64_t address) { return offset(address, last); });
         ours = at;
         return kCount;
       }
       // All warps come to a place at about the same time: one looks, and the others wait.
-      if (latest(slots[at].who) == (std::uint64_t{kept.now().active} << 32 | place_of(key))) {
-        await(slots[at].found);
+      if (latest(slots[at].claimed) == (std::uint64_t{kept.now().active} << 32 | place_of(key))) {
+        await(slots[at].head.what);
       }
       const std::uint32_t alike =
           kept.now().lanes_that([&](std::uint32_t lane, std::uint64_t address) {
             const Slot& slot = slots[at];
-            if (latest(slot.who) != (std::uint64_t{kept.now().active} << 32 | place_of(key))) {
+            const std::uint64_t who = latest(slot.claimed);
+            if (who != (std::uint64_t{kept.now().active} << 32 | place_of(key))) return false;
+            if (latest(slot.head.what) % (1u << kWhatBits) != what_of(kept.now(), last)) {
               return false;
             }
-            if (latest(slot.what) != what_of(kept.now(), last)) return false;
-            if (latest(slot.offsets[lane]) != offset(address, last)) return false;
-            if (kept.now().space == Space::kGlobal &&
-                address - latest(slot.begin) >= latest(slot.bytes)) {
-              return false;
-            }
-            return latest(slot.found) != 0;
+            if (latest(offsets[at].of_lanes[lane]) != offset(address, last)) return false;
+            return kept.now().space != Space::kGlobal ||
+                   (address - latest(slot.window.begin) < latest(slot.window.part.bytes) &&
+                    latest(slot.window.part.marks) != 0);
           });
       if (alike == kept.now().active) {
         forget_hints();
@@ -309,15 +352,15 @@ struct Shapes {
     }
     return kCount;
   }
-  // leave_found(slot, address) on one lane, with its address, leaves `begin`, `bytes` and, last,
-  // `found`.
+  // leave_window(slot, address) on one lane, with its address; whether there is room for it.
   template <class KeptWarp, class Leave>
   PASTA_DEVICE void keep(const KeptWarp& kept, const Aside<std::uint32_t>& ours,
-                         Leave leave_found) const {
+                         const Aside<std::uint32_t>& outcome, Leave leave_window) const {
     const Aside<std::uint32_t> last(kept.now().last_low());
     kept.now().once([&](std::uint64_t address) {
-      leave(slots[ours].what, what_of(kept.now(), last));
-      leave_found(slots[ours], address);
+      if (!leave_window(slots[ours], address)) return false;
+      leave(slots[ours].head.place, static_cast<std::uint32_t>(latest(slots[ours].claimed)));
+      leave(slots[ours].head.what, outcome << kWhatBits | what_of(kept.now(), last));
       return true;
     });
   }
@@ -325,26 +368,33 @@ struct Shapes {
   template <class KeptWarp>
   PASTA_DEVICE void leave_empty(const KeptWarp& kept, const Aside<std::uint32_t>& ours) const {
     kept.now().once([&](std::uint64_t) {
-      if (latest(slots[ours].found) == 0) leave(slots[ours].found, std::uint64_t{kThere});
+      if (latest(slots[ours].head.what) == 0) leave(slots[ours].head.what, kNothing);
       return true;
     });
   }
 
  private:
+  static constexpr std::uint32_t kNothing = 1;  // of no width
   static constexpr std::uint32_t kThere = 1u << 31, kRun = 1u << 30;
   static constexpr std::uint32_t kAway = 1u << 31;  // further than two lanes are
 
   PASTA_DEVICE static std::uint32_t offset(std::uint64_t address, std::uint32_t last) {
     return static_cast<std::uint32_t>(address) - last + kAway;
   }
+  // A bit of each lane: most of what lies another way apart is in another slot.
+  PASTA_DEVICE static bool is_odd(std::uint64_t address, std::uint32_t last) {
+    return (offset(address, last) * 0x9e3779b1u >> 31) != 0;
+  }
+  PASTA_DEVICE static std::uint32_t slot_of(std::uint32_t bits, std::uint32_t place,
+                                            std::uint32_t what) {
+    return ((bits + what) * 0x85ebca6bu + place) * 0x9e3779b1u >> 16 & (kCount - kWays);
+  }
   template <class AnyWarp>
   PASTA_DEVICE static std::uint32_t first_slot(const AnyWarp& warp, std::uint32_t place,
                                                std::uint32_t what, std::uint32_t last) {
-    // A bit of each lane: most of what lies another way apart is in another slot.
-    const std::uint32_t bits = warp.lanes_that([&](std::uint32_t, std::uint64_t address) {
-      return (offset(address, last) * 0x9e3779b1u >> 31) != 0;
-    });
-    return ((bits + what) * 0x85ebca6bu + place) * 0x9e3779b1u >> 16 & (kCount - kWays);
+    return slot_of(warp.lanes_that(
+                       [&](std::uint32_t, std::uint64_t address) { return is_odd(address, last); }),
+                   place, what);
   }
 };
 

@@ -140,7 +140,9 @@ class Warp {
     }
   }
 
-  // The lower half of the address of the last lane.
+  // The lower half of the address of the last lane; of a patch with kAsksFirst a GPU knows it from
+  // the beginning.
+  [[nodiscard]] std::uint32_t first_last_low() const { return last_low(); }
   [[nodiscard]] std::uint32_t last_low() const {
     return static_cast<std::uint32_t>(address[std::bit_width(active) - 1]);
   }
@@ -154,13 +156,18 @@ class Warp {
     }
     return lanes;
   }
-  template <class Test, class Then, class Otherwise>
-  void if_all(Test test, Then then, Otherwise otherwise) const {
-    if (lanes_that(test) == active) {
-      then();
-    } else {
-      otherwise();
-    }
+  // The same without the lanes that do not run together with the calling one.
+  template <class Test>
+  [[nodiscard]] std::uint32_t lanes_here(Test test) const {
+    return lanes_that([&](std::uint32_t, std::uint64_t of) { return test(of); });
+  }
+  template <class Test, class AndTest, class Then>
+  bool if_all(Test test, AndTest and_test, Then then) const {
+    const std::uint32_t all = lanes_that(
+        [&](std::uint32_t lane, std::uint64_t of) { return test(lane, of) && and_test(lane, of); });
+    if (all != active) return false;
+    then();
+    return true;
   }
   template <class Value>
   void leave(std::uint32_t* of_lanes, Value value) const {
@@ -246,6 +253,7 @@ class Warp {
   struct Turns {
     static std::uint32_t first() { return 0; }
     static std::uint32_t step() { return 1; }
+    static bool are_shared() { return false; }
   };
 
   [[nodiscard]] std::uint32_t sectors(std::uint32_t mask) const {

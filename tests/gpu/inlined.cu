@@ -105,8 +105,12 @@ void measure(const char* form, const char* patch_name) {
   launch.object_count = static_cast<std::uint32_t>(objects.size());
   launch.global_only = 1;
   std::byte* given = nullptr;
-  std::size_t bytes = 1 << 20;
-  if (patch != nullptr) bytes = patch->block(launch, objects, 0, 0).bytes;
+  std::size_t bytes = 1 << 20, header = 0;
+  if (patch != nullptr) {
+    const Block sizes = patch->block(launch, objects, 0, 0);
+    bytes = sizes.bytes;
+    header = sizes.header;
+  }
   CHECK(cudaMalloc(&given, bytes));
   cudaEvent_t begin, end;
   CHECK(cudaEventCreate(&begin));
@@ -116,11 +120,13 @@ void measure(const char* form, const char* patch_name) {
   for (int i = 0; i < kTimes; ++i) {
     CHECK(cudaMemset(given, 0, bytes));
     if (patch != nullptr) {
-      const Block block = patch->block(launch, objects, 0, reinterpret_cast<std::uintptr_t>(given));
-      CHECK(cudaMemcpy(given, block.image.data(), block.image.size(), cudaMemcpyHostToDevice));
+      const Block block =
+          patch->block(launch, objects, 0, reinterpret_cast<std::uintptr_t>(given + header));
+      CHECK(cudaMemcpy(given + header, block.image.data(), block.image.size(),
+                       cudaMemcpyHostToDevice));
     }
     CHECK(cudaEventRecord(begin));
-    copy<Form><<<kBlocks, kThreads>>>(given, in, out, kItems);
+    copy<Form><<<kBlocks, kThreads>>>(given + header, in, out, kItems);
     CHECK(cudaEventRecord(end));
     CHECK(cudaEventSynchronize(end));
     float ms = 0;
@@ -128,7 +134,8 @@ void measure(const char* form, const char* patch_name) {
     times.push_back(ms);
   }
   if (patch != nullptr) {
-    const Block block = patch->block(launch, objects, 0, reinterpret_cast<std::uintptr_t>(given));
+    const Block block =
+        patch->block(launch, objects, 0, reinterpret_cast<std::uintptr_t>(given + header));
     std::vector<std::byte> result(block.result_end - block.result_begin);
     CHECK(cudaMemcpy(result.data(), given + block.result_begin, result.size(),
                      cudaMemcpyDeviceToHost));

@@ -180,14 +180,18 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
     std::memcpy(warp.address, cases[i].address, sizeof warp.address);
     Patch::on_access(state.state(), launch, warp);
   }
-  const typename Patch::Settings settings = {.copies = Patch::kCopies};
+  typename Patch::Settings settings = {.copies = Patch::kCopies};
+  if constexpr (requires { settings.on_gpu; }) settings.on_gpu = true;
   Layout sizing;
   Patch::lay_out(launch, settings, sizing);
   std::byte *given = nullptr, *objects_there = nullptr;
-  const std::size_t bytes = kHeaderBytes<Patch> + sizing.bytes();
+  constexpr std::size_t kBefore = bytes_before<Patch>();
+  constexpr std::size_t kResultBefore = result_bytes_before<Patch>();
+  const std::size_t bytes = kBefore + kHeaderBytes<Patch> + sizing.bytes();
   cudaMalloc(&given, bytes);
   cudaMalloc(&objects_there, here.size() * sizeof(MemoryObject));
   cudaMemset(given, 0, bytes);
+  given += kBefore;
   Layout there(reinterpret_cast<std::uintptr_t>(given) + kHeaderBytes<Patch>);
   GpuLaunch<Patch> header = {launch, Patch::lay_out(launch, settings, there), 0};
   header.launch.objects = reinterpret_cast<const MemoryObject*>(objects_there);
@@ -198,12 +202,14 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
              cudaMemcpyHostToDevice);
   patched<Patch><<<launch.grid[0], launch.block[0]>>>(given, cases_there, count);
   // Arrays are laid out as in a block that is aligned.
-  std::vector<std::byte> room(sizing.bytes() + Layout::kAlign);
+  const std::size_t copied_bytes = kResultBefore + kHeaderBytes<Patch> + sizing.bytes();
+  std::vector<std::byte> room(copied_bytes + Layout::kAlign);
   void* aligned = room.data();
   std::size_t left = room.size();
-  std::align(Layout::kAlign, sizing.bytes(), aligned, left);
-  const std::span<std::byte> block(static_cast<std::byte*>(aligned), sizing.bytes());
-  cudaMemcpy(block.data(), given + kHeaderBytes<Patch>, block.size(), cudaMemcpyDeviceToHost);
+  std::align(Layout::kAlign, copied_bytes, aligned, left);
+  const std::span<std::byte> result(static_cast<std::byte*>(aligned), copied_bytes);
+  cudaMemcpy(result.data(), given - kResultBefore, copied_bytes, cudaMemcpyDeviceToHost);
+  const std::span<std::byte> block = result.subspan(kResultBefore + kHeaderBytes<Patch>);
   const cudaError_t error = cudaDeviceSynchronize();
   Layout copied(block);
   const auto found = Patch::result(launch, Patch::lay_out(launch, settings, copied), {});
@@ -213,7 +219,7 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
   const bool same = error == cudaSuccess && found == wanted && rows > 10;
   std::printf("%s: %zu rows, %s\n", name, rows,
               same ? "the same on host and GPU" : "which differ between host and GPU");
-  cudaFree(given);
+  cudaFree(given - kBefore);
   cudaFree(objects_there);
   return same;
 }

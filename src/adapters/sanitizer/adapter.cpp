@@ -672,6 +672,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .place = place,
                   .start_ns = start_ns};
   std::optional<std::size_t> at;
+  std::size_t header_at = 0;
   if (table) {
     for (int i = 0; i < 3; ++i) {
       pending.launch.grid[i] = data.grid[i];
@@ -683,9 +684,10 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
     const Block sizes = patch->block(pending.launch, snapshot->objects, function.code, 0);
     at = take_room(*context, context->pool, sizes.bytes);
+    header_at = sizes.header;
     // Patches are told by the lower half of the address that it is one, see is_given().
-    if (at && static_cast<std::uint32_t>(
-                  reinterpret_cast<std::uintptr_t>(address_of(*context, *at))) == 0) {
+    if (at && static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(
+                  address_of(*context, *at) + sizes.header)) == 0) {
       const auto other = take_room(*context, context->pool, sizes.bytes);
       const std::lock_guard lock(s.mutex);
       context->pool.give(*at);
@@ -701,7 +703,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     leave_out(data);
     return;
   }
-  std::byte* const address = address_of(*context, *at);
+  std::byte* const address = address_of(*context, *at) + header_at;
   pending.at = *at;
   pending.block = patch->block(pending.launch, snapshot->objects, function.code,
                                reinterpret_cast<std::uintptr_t>(address));

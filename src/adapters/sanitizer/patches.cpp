@@ -43,6 +43,7 @@ constexpr std::array kFunctions = {
 template <class Patch>
 typename Patch::Settings settings() {
   typename Patch::Settings chosen{};
+  if constexpr (requires { chosen.on_gpu; }) chosen.on_gpu = true;
   if constexpr (requires { chosen.copies; }) chosen.copies = Patch::kCopies;
   if constexpr (requires { chosen.sites; }) chosen.sites = 1024;
   if constexpr (requires { chosen.outcomes; }) chosen.outcomes = 1024;
@@ -60,9 +61,13 @@ Block block(const Launch& launch, std::span<const device::MemoryObject> objects,
   Layout layout = address == 0 ? Layout() : Layout(address + device::kHeaderBytes<Patch>);
   const device::GpuLaunch<Patch> header = {launch, Patch::lay_out(here, settings<Patch>(), layout),
                                            code};
-  Block made{.bytes = device::kHeaderBytes<Patch> + layout.bytes(),
-             .result_begin = device::kHeaderBytes<Patch>,
-             .result_end = device::kHeaderBytes<Patch> + layout.result_bytes(),
+  constexpr std::size_t kBefore = device::bytes_before<Patch>();
+  constexpr std::size_t kResultBefore = device::result_bytes_before<Patch>();
+  const std::size_t block_at = kBefore + device::kHeaderBytes<Patch>;
+  Block made{.bytes = block_at + layout.bytes(),
+             .header = kBefore,
+             .result_begin = kResultBefore > 0 ? kBefore - kResultBefore : block_at,
+             .result_end = block_at + layout.result_bytes(),
              .image = std::vector<std::byte>(device::kHeaderBytes<Patch> + layout.image().size())};
   std::memcpy(made.image.data(), &header, sizeof header);
   if (!layout.image().empty()) {
@@ -75,7 +80,8 @@ Block block(const Launch& launch, std::span<const device::MemoryObject> objects,
 template <class Patch>
 device::PatchResult result(const Launch& launch, std::span<std::byte> bytes,
                            const device::Names& names) {
-  Layout layout(bytes);
+  constexpr std::size_t kBefore = device::result_bytes_before<Patch>();
+  Layout layout(bytes.subspan(kBefore > 0 ? kBefore + device::kHeaderBytes<Patch> : 0));
   const typename Patch::State state = Patch::lay_out(launch, settings<Patch>(), layout);
   return Patch::result(launch, state, names);
 }

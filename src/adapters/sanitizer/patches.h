@@ -20,9 +20,10 @@ struct Point {
 };
 struct Block {
   std::size_t bytes = 0;         // of the whole, zero but for its image
+  std::size_t header = 0;        // where it is, which its image begins with
   std::size_t result_begin = 0;  // what travels back: [result_begin, result_end)
   std::size_t result_end = 0;
-  std::vector<std::byte> image;  // what it begins with
+  std::vector<std::byte> image;  // what is there
 };
 
 // Calls cost where they are made, so only there.
@@ -33,8 +34,8 @@ struct PatchKind {
   std::string_view code;  // its functions are called pasta_CODE_FUNCTION
   Reach reach;
   std::string_view format;  // of its results; "": it makes none
-  // What lies at `address` of the device for a launch whose objects lie on the device; with 0, how
-  // large it is.
+  // What lies around `address` of the device, which is that of its header, for a launch whose
+  // objects lie on the device; with 0, how large it is.
   Block (*block)(const device::Launch& launch, std::span<const device::MemoryObject> objects,
                  std::uint64_t code, std::uint64_t address);
   // `launch` with the objects as they are on the host, and what has travelled back.
