@@ -369,6 +369,21 @@ class Torch(unittest.TestCase):
         self.assertEqual(modules[:3], [("Model", "__main__.Model", 7)] * 2 + [("layers", "torch.nn.modules.container.Sequential", modules[2][2])])
         self.assertEqual(modules[3][0], "layers.0")
 
+    def test_modules_of_torchscript(self):
+        trace = self.program("""
+            import torch
+            class Model(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.scripted = torch.jit.script(torch.nn.Sequential(torch.nn.ReLU()))
+                    self.traced = torch.jit.trace(torch.nn.Sequential(torch.nn.ReLU()), torch.ones(1))
+                def forward(self, x):
+                    return self.traced(self.scripted(x))
+            Model()(torch.ones(1))
+        """)
+        modules = {scope["name"] for scope in trace.scopes if scope["domain"] == "module"}
+        self.assertLessEqual({"Model", "scripted", "traced"}, modules)
+
     def test_no_value_is_in_the_trace(self):
         """However operators come."""
         for how, environment in (("callbacks", {}), ("dispatch mode", self.without_compiler())):

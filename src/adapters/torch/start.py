@@ -226,7 +226,9 @@ def watch_modules(torch):
             if key not in known or known[key][0]() is not part:
                 # What torch.compile puts around a model is called as the model is.
                 names = [name for name in path.split(".") if name not in ("", "_orig_mod")]
-                inner = part.__dict__.get("_modules", {}).get("_orig_mod", part)
+                # Of a module of TorchScript this is no dictionary: it has no get().
+                parts_of = part.__dict__.get("_modules") or {}
+                inner = parts_of["_orig_mod"] if "_orig_mod" in parts_of else part
                 known[key] = (weakref.ref(part, lambda reference, key=key: forget(reference, key)),
                               ".".join(names) or type(inner).__name__, about(type(inner)))
         return known[id(module)]
