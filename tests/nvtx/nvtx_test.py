@@ -220,7 +220,7 @@ def call():
         parent, name, domain = self.trees[frame]
         return [*(self.path(parent) if parent else []), (domain, name)]
 
-    def watch_xla(self, *options):
+    def watch_xla(self, *options, problems=None):
         """Ranges, the paths of what is launched, and the line that does."""
         opencl, launch, finish = "", "pass", "pass"
         if platforms() > 0:
@@ -230,8 +230,8 @@ def call():
         before = f"{opencl}def launch():\n"
         script = f"{before}    {launch}\n{self.SCRIPT.replace('FOLDER', str(self.folder))}call()\n{finish}\n"
         (self.folder / "program.py").write_text(script)
-        ranges = self.watch(sys.executable, "program.py", options=options)
-        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        ranges = self.watch(sys.executable, "program.py", options=options, problems=problems)
+        dump = subprocess.run([PROGRAM, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True).stdout
         self.trees = {number: (parent, name, domain) for number, parent, name, domain in
                       re.findall(r'^frame (F\d+)(?: in=(F\d+))? "([^"]*)" (\w+)', dump, re.M)}
         works = [self.path(frame) for frame in re.findall(r"^fill .* scope=(F\d+)", dump, re.M)]
@@ -269,6 +269,12 @@ with open("iterations", "w") as file:
 """
         self.watch_xla()
         self.assertEqual((self.folder / "iterations").read_text().split(), ["0"] * 3)
+
+    def test_a_place_without_room_is_counted(self):
+        before, after = self.SCRIPT.split("def call()")
+        self.SCRIPT = f"{before}LOCATIONS = LOCATIONS.replace(b'forward', b'f' * (5 << 20))\ndef call(){after}"
+        ranges, *_ = self.watch_xla(problems={"not_kept": 1})
+        self.assertEqual(self.path(ranges["jvp(layer)/dot_general"][0].scope)[1:], [("module", "jit_loss")])
 
     def test_off(self):
         ranges, *_ = self.watch_xla("--python", "off")

@@ -105,12 +105,14 @@ std::string_view place_of(const nvtxEventAttributes_t& given) {
       continue;
     }
     std::memcpy(&text, static_cast<const char*>(data->payload) + at, sizeof text);
+    if (text == unkept()) tell_unkept();
     if (text == nullptr || text == unkept()) continue;
     const Text* place = text->place.load(std::memory_order_acquire);
     if (place == nullptr) {
       char memory[common::python::kLongestPlace];
       place = keep(common::python::place_of_locations(text->view(), memory, sizeof memory));
-      if (place == nullptr) return {};
+      // Where names have no room any more, it is not made out again and again.
+      if (place == nullptr) place = unkept();
       // Another thread has made the same.
       text->place.store(place, std::memory_order_release);
     }
