@@ -59,7 +59,13 @@ std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) co
 }
 
 std::uint32_t Pieces::count(const Launch& launch) {
-  for (std::uint32_t count = 1u << kLeastCountBits;; count *= 2) {
+  std::uint64_t least = 0;
+  for (std::uint32_t i = 0; i < launch.object_count; ++i) least += launch.objects[i].bytes >> kBits;
+  std::uint32_t count = 1u << kLeastCountBits;
+  // Where so many have no room, more than a few are lost. Each launch asks: what is known is not
+  // tried.
+  while (count < 1u << kMostCountBits && count < least - least / 64) count *= 2;
+  for (;; count *= 2) {
     if (count == 1u << kMostCountBits) return count;
     std::vector<bool> taken(count);
     std::uint64_t all = 0, lost = 0;
