@@ -118,8 +118,8 @@ struct KnownFrame {
   std::uint32_t next;  // index of the one that was asked for after it the last time
 };
 
-// Texts that were asked for not long ago, found by how they begin and end: programs may make the
-// same one again elsewhere. A copy is compared.
+// Texts that were asked for not long ago, found by what they say and not by where they lie:
+// programs may make the same one again elsewhere. A copy is compared.
 class Recent {
  public:
   [[nodiscard]] std::uint32_t find(std::string_view text) const {
