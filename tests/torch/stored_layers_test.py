@@ -73,23 +73,26 @@ class StoredLayers(unittest.TestCase):
                          [("model", 0, 1, 90, 30, 10, 3), ("layer", 1, 2, 30, 20, 20, 2),
                           ("(outside modules)", 0, None, None, 5, 5, 1)])
 
-    def test_profile_of_jax(self):
-        """Each kernel lies in what XLA has compiled, and that in the line of Python that launched it."""
-        trace = ROOT / "tests/traces/jax/h200_step_as_graph.trace.json.gz"
-        with gzip.open(trace, "rt") as file:
-            events = json.load(file, parse_float=decimal.Decimal)["traceEvents"]
-        kernels = [int(event["dur"] * 1000) for event in events if event.get("ph") == "X" and event["pid"] == 1]
-        rows = self.table(trace=trace)
-        self.assertEqual([(row["module"], row["kernels"], row["device_total"]) for row in rows],
-                         [("jit_step", len(kernels), sum(kernels))])
-        dump = subprocess.run([PROGRAM, "dump", trace], capture_output=True, text=True, check=False).stdout
-        frames = {None: ()}
-        for number, parent, name in re.findall(r'^frame (F\d+)(?: in=(F\d+))? "([^"]*)"', dump, re.M):
-            frames[number] = (*frames[parent or None], name)
-        paths = {frames[frame] for frame in re.findall(r"^kernel .* scope=(F\d+) flags=linked", dump, re.M)}
-        self.assertEqual(len(paths), 1)
-        (path,) = paths
-        self.assertEqual((path[:2], path[-2:]), (("jax_trace.py(23): train", "PjitFunction(step)"), ("jit_step", "command_buffer_1")))
+    def test_profiles_of_jax(self):
+        """Each kernel lies in what XLA has compiled, and that in the Python that launched it; with and without a graph."""
+        for name in ("h200_step_as_graph", "h200_step"):
+            with self.subTest(name):
+                trace = ROOT / f"tests/traces/jax/{name}.trace.json.gz"
+                with gzip.open(trace, "rt") as file:
+                    events = json.load(file, parse_float=decimal.Decimal)["traceEvents"]
+                kernels = [event for event in events if event.get("ph") == "X" and event["pid"] == 1]
+                rows = self.table(trace=trace)
+                self.assertEqual([(row["module"], row["kernels"], row["device_total"]) for row in rows],
+                                 [("jit_step", len(kernels), sum(int(event["dur"] * 1000) for event in kernels))])
+                dump = subprocess.run([PROGRAM, "dump", trace], capture_output=True, text=True, check=False).stdout
+                frames = {"": ()}
+                for number, parent, frame in re.findall(r'^frame (F\d+)(?: in=(F\d+))? "([^"]*)"', dump, re.M):
+                    frames[number] = (*frames[parent], frame)
+                found = [frames[frame] for frame in re.findall(r"^kernel .* scope=(F\d+).* flags=linked", dump, re.M)]
+                self.assertEqual({(*path[:2], path[-2]) for path in found},
+                                 {("jax_trace.py(23): train", "PjitFunction(step)", "jit_step")})
+                operations = [event["args"].get("name", event["args"]["hlo_op"]) for event in kernels]
+                self.assertEqual(sorted(path[-1] for path in found), sorted(operations))
 
     def test_modules_of_xla(self):
         """What XLA has compiled, as JAX gives it; its ranges are registered text of the domain TSL."""

@@ -298,8 +298,8 @@ void Dialect::translate_xla(Record& record, const Role& role) {
   }
 }
 
-// "$train.py:23 step" is a frame of Python, and "cuLaunchKernel" or "cuGraphLaunch (CudaGraph:2)"
-// with a correlation a call.
+// "$train.py:23 step" is a frame of Python. What has a correlation is a call, as "cuGraphLaunch
+// (CudaGraph:2)"; that of a kernel is called as the kernel is.
 void Dialect::translate_xla_host(Record& record) {
   if (record.name.starts_with('$')) {
     record.category = "python_function";
@@ -312,15 +312,9 @@ void Dialect::translate_xla_host(Record& record) {
     name_ = fmt::format("{}({}): {}", record.name.substr(0, colon), line, rest.substr(1));
     record.name = name_;
   } else if (record.has(Arg::kCorrelation)) {
-    const string_view call = record.name.substr(0, record.name.find(' '));
-    if (call.starts_with("cuda") || call.starts_with("hip")) {
-      record.category = "cuda_runtime";
-    } else if (call.starts_with("cu")) {
-      record.category = "cuda_driver";
-    } else {
-      return;
-    }
-    record.name = call;
+    const bool of_runtime = record.name.starts_with("cuda") || record.name.starts_with("hip");
+    record.category = of_runtime ? "cuda_runtime" : "cuda_driver";
+    record.name = record.name.substr(0, record.name.find(" (CudaGraph:"));
   }
 }
 

@@ -322,9 +322,9 @@ void RecordTaker::fill_kernel(Event& event, const Record& record) {
   event.kernel.graph_node = small_arg(record, Arg::kGraphNode);
 }
 
-// What XLA's profiler says itself of device work: "jit(f)/dot_general:", with the type of the
-// operation, which may be none, after the colon. Of a CUDA graph it is not told of what it was
-// made.
+// What XLA's profiler says itself of device work: the name that the program has for an operation,
+// else "jit(f)/dot_general:" with its type, which may be none, after the colon. Of a CUDA graph it
+// is not told of what it was made.
 Status RecordTaker::set_path_of_xla(Event& event, const Record& record) {
   const std::uint64_t folded = dictionary_.folded_frames();
   const std::string_view module = record.arg(Arg::kHloModule);
@@ -332,8 +332,11 @@ Status RecordTaker::set_path_of_xla(Event& event, const Record& record) {
     event.scope =
         dictionary_.frame({.name = places_.string(module), .domain = ScopeDomain::kModule});
   }
-  std::string_view name = record.arg(Arg::kFrameworkOperation);
-  name = name.substr(0, name.rfind(':'));
+  std::string_view name = record.arg(Arg::kMetadataName);
+  if (name.empty()) {
+    name = record.arg(Arg::kFrameworkOperation);
+    name = name.substr(0, name.rfind(':'));
+  }
   if (name.empty() || name == "XlaModule") name = record.arg(Arg::kHloOperation);
   event.scope = dictionary_.frame(
       {.parent = event.scope, .name = places_.string(name), .domain = ScopeDomain::kOperator});
