@@ -225,9 +225,16 @@ Status Assembler::finish(std::int64_t shift_ns) {
 
 std::int64_t Assembler::first_ns() const { return impl_->first_ns; }
 
-// What the source says itself of where work comes from lies in what its launch lies in.
+// What the source says itself of where work comes from lies in what its launch lies in, unless that
+// says the same.
 FrameId Assembler::Impl::hung_below(FrameId outer, FrameId own) const {
-  if (!own) return outer;
+  FrameId known = outer, said = own;
+  for (; known && said; known = dictionary.frame(known).parent) {
+    const Frame ours = dictionary.frame(known), theirs = dictionary.frame(said);
+    if (ours.name != theirs.name || ours.domain != theirs.domain) break;
+    said = theirs.parent;
+  }
+  if (!said) return outer;
   Frame frame = dictionary.frame(own);
   frame.parent = hung_below(outer, frame.parent);
   return dictionary.frame(frame);

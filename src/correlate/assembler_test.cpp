@@ -180,9 +180,13 @@ TEST_F(AssemblerTest, WhatASourceSaysOfWorkHangsBelowItsLaunch) {
   add(Kind::kKernel, "unseen", queue, 50, 60, 2).scope = own;
   add(Kind::kCopy, "alone", queue, 70, 80, 0).scope = module;
   add(Kind::kKernel, "plain", queue, 90, 95, 1);
+  const FrameId train =
+      dictionary.frame({.name = dictionary.string("train"), .domain = ScopeDomain::kOperator});
+  add(Kind::kKernel, "again", queue, 96, 97, 1).scope = train;
   expect({"api launch 10..20 [train] #1", "kernel known 30..40 [train > jit_f > dot] linked",
           "kernel unseen 50..60 [jit_f > dot]", "copy alone 70..80 [jit_f]",
-          "kernel plain 90..95 [train] linked", "scope train 0..100 []"},
+          "kernel plain 90..95 [train] linked", "kernel again 96..97 [train] linked",
+          "scope train 0..100 []"},
          {"1 launch_not_seen: kernel \"unseen\" at 50 ns",
           "1 no_correlation: copy \"alone\" at 70 ns"});
 }

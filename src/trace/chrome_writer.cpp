@@ -158,6 +158,12 @@ class ChromeWriter final : public Recorder {
   Status end(std::span<const SourceInfo> sources,
              std::span<const std::vector<Problem>> /*problems*/) override {
     write_memory();
+    // In the order of their launches, which are not here.
+    const std::map<std::uint64_t, std::vector<Event>> left(waiting_.begin(), waiting_.end());
+    for (const auto& [correlation, works] : left) {
+      launched_in_.try_emplace(correlation, works.front().scope);
+      for (const Event& work : works) take(work);
+    }
     write_names();
     out_ += "\n]";
     write_members(common_source(sources));
@@ -268,6 +274,7 @@ class ChromeWriter final : public Recorder {
   void take(const Event& e) {
     if (e.kind == Kind::kCounter && joins_memory(e)) return;
     write_memory();
+    if (waits(e)) return;
     switch (e.kind) {
       case Kind::kScope:
         return scope(e);
@@ -275,7 +282,12 @@ class ChromeWriter final : public Recorder {
         Object args;
         write_correlation(args, e.correlation);
         const bool driver = static_cast<ApiDomain>(e.detail) == ApiDomain::kDriver;
-        return complete(e, driver ? "cuda_driver" : "cuda_runtime", args);
+        complete(e, driver ? "cuda_driver" : "cuda_runtime", args);
+        if (e.correlation == 0 || !launched_in_.try_emplace(e.correlation, e.scope).second) return;
+        if (const auto waited = waiting_.extract(e.correlation)) {
+          for (const Event& work : waited.mapped()) take(work);
+        }
+        return;
       }
       case Kind::kKernel:
         return kernel(e);
@@ -325,6 +337,36 @@ class ChromeWriter final : public Recorder {
     write(record);
   }
 
+  // Whether it has to wait for its launch, which may end after its work: what its path has below
+  // that of its launch is its own.
+  bool waits(const Event& e) {
+    if (!kDeviceWork.has(e.kind) || (e.flags & kLinked) == 0 ||
+        dictionary_->frame(e.scope).domain != ScopeDomain::kOperator ||
+        launched_in_.contains(e.correlation)) {
+      return false;
+    }
+    waiting_[e.correlation].push_back(e);
+    return true;
+  }
+
+  // What the source says itself of where work comes from, below its launch, as XLA's profiler does.
+  void own_path(Object& args, const Event& e) {
+    const Frame operation = dictionary_->frame(e.scope);
+    if (!e.scope || operation.domain != ScopeDomain::kOperator) return;
+    FrameId outer{};
+    if ((e.flags & kLinked) != 0) {
+      const auto launch = launched_in_.find(e.correlation);
+      if (launch == launched_in_.end() || launch->second == e.scope) return;
+      outer = launch->second;
+    }
+    if (operation.parent != outer) {
+      const Frame module = dictionary_->frame(operation.parent);
+      if (module.domain != ScopeDomain::kModule || module.parent != outer) return;
+      args.string("hlo_module", dictionary_->text(module.name));
+    }
+    args.string("hlo_op", dictionary_->text(operation.name));
+  }
+
   Object queue_args(const Event& e) {
     const Lane lane = dictionary_->lane(e.lane);
     Object args;
@@ -334,6 +376,7 @@ class ChromeWriter final : public Recorder {
       args.number("stream", lane.native_id);
     }
     write_correlation(args, e.correlation);
+    if (kDeviceWork.has(e.kind)) own_path(args, e);
     return args;
   }
 
@@ -620,8 +663,10 @@ class ChromeWriter final : public Recorder {
   std::int64_t base_ns_ = 0;
   std::uint64_t async_id_ = 0;
   std::uint64_t arrow_id_ = 0;
-  std::map<PathKey, Range> last_of_path_;  // the last operator of each call path
-  std::optional<Memory> memory_;           // not yet written: its totals may follow
+  std::map<PathKey, Range> last_of_path_;                   // the last operator of each call path
+  std::unordered_map<std::uint64_t, FrameId> launched_in_;  // by correlation
+  std::unordered_map<std::uint64_t, std::vector<Event>> waiting_;
+  std::optional<Memory> memory_;  // not yet written: its totals may follow
   std::map<DeviceId, std::uint32_t> device_numbers_;
   std::set<std::uint32_t> numbers_taken_;
   std::map<ProcessId, std::string> pids_;
