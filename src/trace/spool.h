@@ -7,7 +7,8 @@
 //   N-M.lane       a LanePage, a window of cells, and cells: 64 bytes each, what one thread at a
 //                  time appends. Where only the newest part is kept, a thread begins a new file now
 //                  and then, so that old ones can be taken away
-//   N-M.before     of a lane whose beginning has been taken away: what later cells rest on of it
+//   N-M.before     of a lane whose beginning has been taken away: what later cells rest on of it,
+//                  and what was lost
 //
 // Pages and windows are memory that is mapped shared, so what has been stored is there whatever
 // becomes of the writer. Their space is reserved before they are mapped: a full disk is an error of

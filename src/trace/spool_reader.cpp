@@ -177,6 +177,15 @@ Status SpoolFolder::read_run() {
   return {};
 }
 
+Status SpoolFolder::refresh_let_go() {
+  const std::string path = path_ + '/' + kRunFile;
+  const auto page = read_page<RunPage>(path, kRunMagic);
+  if (page == nullptr) return fail(ErrorCode::kNotFound, fmt::format("{}: is gone", path));
+  run_.kept_from_ns = sound(page->kept_from_ns.load());
+  run_.let_go = page->let_go.load();
+  return {};
+}
+
 template <class Page>
 std::unique_ptr<Page> SpoolFolder::read_once_made(const std::string& path,
                                                   std::uint64_t page_magic) {
@@ -364,7 +373,8 @@ std::uint64_t SpoolFolder::remove(std::map<std::uint32_t, SpoolProcess>::const_i
   return bytes;
 }
 
-// Those from the next one on, which then is the first that the lane still has.
+// Those from the next one on, which then is the first that the lane still has. Of a definition that
+// had been read in part, its rest.
 std::vector<Event> SpoolFolder::read_before(SpoolLane& lane, std::uint64_t gone) {
   std::vector<Event> cells;
   std::ifstream file(before_path(lane.path), std::ios::binary);
@@ -374,11 +384,16 @@ std::vector<Event> SpoolFolder::read_before(SpoolLane& lane, std::uint64_t gone)
     const std::size_t known = cells.size();
     cells.resize(known + head.cells);
     const auto bytes = static_cast<std::streamsize>(head.cells * kCellBytes);
-    if (!file.read(reinterpret_cast<char*>(cells.data() + known), bytes) || head.cell < lane.read) {
+    if (!file.read(reinterpret_cast<char*>(cells.data() + known), bytes)) {
       cells.resize(known);
+    } else if (head.cell < lane.read) {
+      const std::uint64_t had = std::min(lane.read - head.cell, head.cells);
+      const auto from = cells.begin() + static_cast<std::ptrdiff_t>(known);
+      cells.erase(from, from + static_cast<std::ptrdiff_t>(had));
     }
   }
   lane.read = gone;
+  ++lane.jumps;
   lane.committed = std::max(lane.committed, gone);
   return cells;
 }

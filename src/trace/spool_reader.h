@@ -87,6 +87,9 @@ struct SpoolLane {
   std::vector<Started> started;
   bool final = false;      // nothing more will come: its process was dead before it was looked at
   std::uint64_t read = 0;  // cells
+  // How often read() has met cells that had been taken away. The bytes of a result of a patch that
+  // had been read in part do not go on then.
+  std::uint32_t jumps = 0;
 };
 
 // The file that has what later cells rest on of those that are no longer in the lane of this path.
@@ -123,6 +126,8 @@ class SpoolFolder {
   // promised when the file is shorter: then `lane.committed` is what there is. Of cells that have
   // been taken away (see SpoolRelease) only those that later ones rest on.
   std::vector<Event> read(SpoolLane& lane) const;
+  // What has been let go by now, in run(), and nothing else of it.
+  Status refresh_let_go();
   // Take files away: they are no longer there for anybody. Give their bytes. Of a process all that
   // it has. `tell` is called when nobody can see the lane any more and before it is taken away, and
   // not when somebody else has done so.

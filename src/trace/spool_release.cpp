@@ -94,17 +94,18 @@ void SpoolRelease::read(const std::string& name, std::uint64_t first,
     } else if (static_cast<unsigned>(cell.kind) < kKindCount) {
       lane.now.events += cell.kind == Kind::kGap ? cell.gap.lost : 1;
       lane.now.last_ns = std::max(lane.now.last_ns, cell.end_ns);
+      lane.event_follows = false;
     } else {
       const auto kind = static_cast<CellKind>(cell.kind);
       const bool has_text = kind == CellKind::kString || kind == CellKind::kBlob;
       if (has_text) lane.text_cells = cells_of_text(cell);
-      // The bytes of an event go with it, and what a note counts was counted by whoever read it.
+      // The bytes of an event go with it. What a note counts is counted by each who reads all.
+      lane.event_follows = lane.event_follows || kind == CellKind::kBlob;
       lane.text_stays = kind != CellKind::kBlob;
-      if (lane.text_stays && kind != CellKind::kNote)
-        lane.definitions.push_back({lane.read, {cell}});
+      if (lane.text_stays) lane.definitions.push_back({lane.read, {cell}});
     }
     ++lane.read;
-    if (lane.text_cells == 0 && lane.read - lane.begin >= kStretchCells) {
+    if (lane.text_cells == 0 && !lane.event_follows && lane.read - lane.begin >= kStretchCells) {
       lane.now.end = lane.begin = lane.read;
       lane.whole.push_back(std::exchange(lane.now, {}));
     }

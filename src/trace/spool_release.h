@@ -47,6 +47,7 @@ class SpoolRelease {
     std::uint64_t read = 0;
     std::uint64_t text_cells = 0;  // that are still to come of a text
     bool text_stays = false;       // and whether it is of a definition
+    bool event_follows = false;    // of the bytes that were read last
     std::uint64_t begin = 0;       // of `now`
     Stretch now;
     std::deque<Stretch> whole;

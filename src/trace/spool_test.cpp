@@ -703,5 +703,103 @@ TEST(Spool, WhatIsReleasedIsGoneAndTheRestIsWhole) {
   EXPECT_EQ(little.events.size() + folder.page().let_go.load(), whole.events.size());
 }
 
+// Follows the folder to what is there now, and gives back the disk of the older part of it. `other`
+// reads it at the same time: `begun` is what it has read before.
+void release_half(const std::string& path, SpoolFolder& other, std::vector<Event>& begun) {
+  auto follower = SpoolFolder::open(path);
+  auto release = SpoolRelease::open(path);
+  ASSERT_TRUE(follower && release);
+  ASSERT_TRUE(follower->refresh() && other.refresh());
+  auto& [name, lane] = *follower->lanes().begin();
+  begun = other.read(other.lanes().begin()->second);
+  for (auto cells = follower->read(lane); !cells.empty(); cells = follower->read(lane)) {
+    release->read(name, lane.read - cells.size(), cells);
+  }
+  ASSERT_TRUE(release->look(*follower, std::numeric_limits<std::int64_t>::max()));
+}
+
+// Names of a few thousand bytes: whoever reads is nearly always in the middle of one.
+TEST(Spool, WhoIsInTheMiddleOfATextThatIsReleasedReadsItsEnd) {
+  constexpr int kMarks = 1500;
+  constexpr std::size_t kLength = 3000;
+  Folder folder(std::uint64_t{8} << 20);
+  EXPECT_TRUE(folder.write([] {
+    for (int i = 0; i < kMarks; ++i) mark(std::string(kLength, 'x') + std::to_string(10'000 + i));
+  }));
+  auto other = SpoolFolder::open(folder.path());
+  ASSERT_TRUE(other);
+  std::vector<Event> begun;
+  release_half(folder.path(), *other, begun);
+  ASSERT_GT(folder.page().let_go.load(), 300U);
+  SpoolLane& lane = other->lanes().begin()->second;
+  std::vector<Event> cells = begun;
+  for (auto more = other->read(lane); !more.empty(); more = other->read(lane)) {
+    cells.insert(cells.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(lane.jumps, 1U);
+  std::uint32_t strings = 0, names = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (static_cast<CellKind>(cells[i].kind) != CellKind::kString) continue;
+    StringCell text{};
+    std::memcpy(&text, &cells[i], sizeof text);
+    ASSERT_EQ(text.id, ++strings);
+    const std::string_view letters(reinterpret_cast<const char*>(&cells[i + 1]), text.bytes);
+    const std::size_t length = letters.find_first_not_of('x');
+    names += length == kLength ? 1 : 0;
+    i += (text.bytes + kCellBytes - 1) / kCellBytes;
+  }
+  EXPECT_EQ(names, kMarks);
+}
+
+// The bytes of a result are released with its event or not at all. What was lost stays.
+TEST(Spool, WhatIsReleasedEndsBetweenResultsAndNotes) {
+  constexpr std::uint64_t kResults = 1500;
+  Folder folder(std::uint64_t{8} << 20);
+  EXPECT_TRUE(folder.write([] {
+    const std::string bytes(3000, 'x');
+    for (std::uint64_t i = 0; i < kResults; ++i) {
+      SpoolPush push;
+      Event event{};
+      event.kind = Kind::kDevice;
+      event.start_ns = event.end_ns = spool_now_ns();
+      push.add(event, bytes);
+      if (i == 10) push.note(Reason::kNotKept, 7, "of what is released");
+    }
+  }));
+  auto other = SpoolFolder::open(folder.path());
+  ASSERT_TRUE(other);
+  std::vector<Event> begun;
+  release_half(folder.path(), *other, begun);
+  const std::uint64_t gone = folder.page().let_go.load();
+  ASSERT_GT(gone, 300U);
+  auto late = SpoolFolder::open(folder.path());
+  ASSERT_TRUE(late && late->refresh());
+  SpoolLane& lane = late->lanes().begin()->second;
+  std::vector<Event> cells;
+  for (auto more = late->read(lane); !more.empty(); more = late->read(lane)) {
+    cells.insert(cells.end(), more.begin(), more.end());
+  }
+  std::uint64_t events = 0, lost = 0;
+  std::uint32_t blob = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto kind = static_cast<CellKind>(cells[i].kind);
+    if (kind == CellKind::kString || kind == CellKind::kBlob) {
+      StringCell text{};
+      std::memcpy(&text, &cells[i], sizeof text);
+      if (kind == CellKind::kBlob) blob = text.id;
+      i += (text.bytes + kCellBytes - 1) / kCellBytes;
+    } else if (kind == CellKind::kNote) {
+      NoteCell note{};
+      std::memcpy(&note, &cells[i], sizeof note);
+      lost += note.count;
+    } else if (cells[i].kind == Kind::kDevice) {
+      ++events;
+      ASSERT_EQ(cells[i].device.blob.value, blob);
+    }
+  }
+  EXPECT_EQ(events + gone, kResults);
+  EXPECT_EQ(lost, 7U);
+}
+
 }  // namespace
 }  // namespace pasta::trace

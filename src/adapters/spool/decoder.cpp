@@ -88,6 +88,11 @@ void Decoder::decode(std::span<const Event> cells, std::vector<Event>& events, B
   }
 }
 
+void Decoder::jump() {
+  in_text_ = in_text_ && !is_blob_;
+  blob_.clear();
+}
+
 bool Decoder::define(const Event& cell, Problems& problems) {
   switch (static_cast<CellKind>(cell.kind)) {
     case CellKind::kString: {

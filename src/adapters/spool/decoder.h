@@ -33,6 +33,8 @@ class Decoder {
   // kRecordSkipped.
   void decode(std::span<const Event> cells, std::vector<Event>& events, Blobs& blobs,
               Problems& problems);
+  // Of the cells between the last and the next, only those that are definitions are there.
+  void jump();
   // The event of a range that never ended, unless it is the one that was committed last.
   bool unfinished(const trace::spool::OpenRange& range, std::uint32_t lane, std::int64_t end_ns,
                   Event& event) const;

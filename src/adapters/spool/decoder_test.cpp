@@ -59,5 +59,29 @@ TEST(Decoder, ResultsOfPatchesMayBeginWithAnyNumberAndAscend) {
   EXPECT_EQ(problems.list()[0].reason, Reason::kRecordSkipped);
 }
 
+// Its head and some of its bytes had been read when it was taken away with its event.
+TEST(Decoder, AResultThatIsTakenAwayWhileItIsReadIsOver) {
+  Dictionary dictionary;
+  Origins origins(dictionary);
+  const ProcessId process = dictionary.process({.native_id = 7});
+  Decoder decoder(dictionary, origins, 0, process, 0, 0, "0-1.lane");
+  LaneCell lane{};
+  lane.kind = CellKind::kLane;
+  lane.id = 1;
+  StringCell cut{};
+  cut.kind = CellKind::kBlob;
+  cut.id = 1;
+  cut.bytes = 3 * kCellBytes;
+  std::vector<Event> events;
+  Blobs blobs;
+  Problems problems;
+  decoder.decode(std::vector<Event>{cell_of(lane), cell_of(cut), Event{}}, events, blobs, problems);
+  decoder.jump();
+  decoder.decode(result_of_patch(2, 'a'), events, blobs, problems);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(blobs.kept.at(events[0].device.blob.value), "aaa");
+  EXPECT_TRUE(problems.list().empty());
+}
+
 }  // namespace
 }  // namespace pasta::adapters::spool

@@ -74,18 +74,20 @@ class Run final : public Adapter {
       if (release) release_.emplace(std::move(*release));
     }
     if (over_ == nullptr) {
-      // Of what ended earlier, some is no longer there.
-      if (run.kept_from_ns > 0) kept_from_ns_ = run.kept_from_ns + run.epoch_ns;
+      keep_from(run);
       sorted_.emplace(trace::SortedRuns::Order::kByEnd,
                       trace::SortedRuns::Options{plan.memory_budget_bytes, plan.scratch});
       PASTA_TRY(refresh(true));
       PASTA_TRY(read_all(true));
-      if (!SpoolFolder::recognise(folder_.path())) {
+      // Who follows the run may have taken away more meanwhile, of lanes that had not been read
+      // yet.
+      if (!folder_.refresh_let_go()) {
         return fail(ErrorCode::kNotFound,
                     fmt::format("{}: the run ended and took it away while it was read; read the "
                                 "trace that the run wrote",
                                 folder_.path()));
       }
+      keep_from(folder_.run());
       PASTA_TRY(complete());
       resolve_scopes(std::numeric_limits<std::int64_t>::max());
       for (const Event& event : waiting_) PASTA_TRY(sorted_->add(event));
@@ -100,6 +102,11 @@ class Run final : public Adapter {
   Status stop() override { return {}; }
 
  private:
+  // Of what ended earlier, some is no longer there.
+  void keep_from(const SpoolRun& run) {
+    if (run.kept_from_ns > 0) kept_from_ns_ = run.kept_from_ns + run.epoch_ns;
+  }
+
   struct Reader {
     std::optional<Decoder> decoder;
     std::int64_t safe_ns = std::numeric_limits<std::int64_t>::min();  // what comes later ends later
@@ -129,9 +136,13 @@ class Run final : public Adapter {
       }
       for (;;) {
         const std::uint64_t promised = lane.committed - lane.read;
+        const std::uint32_t jumps = lane.jumps;
         const auto cells = folder_.read(lane);
+        const bool jumped = lane.jumps != jumps;
+        if (jumped) reader.decoder->jump();
         if (cells.empty()) {
-          if (promised > 0) problems_.add(Reason::kTruncated, [&path = lane.path] { return path; });
+          if (promised > 0 && !jumped)
+            problems_.add(Reason::kTruncated, [&path = lane.path] { return path; });
           break;
         }
         if (release_) release_->read(name, lane.read - cells.size(), cells);
@@ -151,9 +162,8 @@ class Run final : public Adapter {
     }
     for (const Event& event : fresh_) {
       scopes_->learn(event);
-      if (sorted_ && !event.untimed() && event.end_ns < kept_from_ns_) {
+      if (sorted_ && lets_go(event)) {
         ++let_go_;
-        if (event.kind == Kind::kDevice) blobs_.kept.erase(event.device.blob.value);
         continue;
       }
       const bool by_time = Scopes::is_by_time(event);
@@ -166,6 +176,12 @@ class Run final : public Adapter {
     }
     fresh_.clear();
     return {};
+  }
+
+  bool lets_go(const Event& event) {
+    if (event.untimed() || event.end_ns >= kept_from_ns_) return false;
+    if (event.kind == Kind::kDevice) blobs_.kept.erase(event.device.blob.value);
+    return true;
   }
 
   // Gives the calls that wait for one their scope, as far as their middles are before this
@@ -309,13 +325,7 @@ class Run final : public Adapter {
               where + ": its command is cut");
     }
     problem(Reason::kDroppedByCollector, run.dropped, folder_.path());
-    if (!run.keep.empty()) {
-      problem(Reason::kLetGo, run.let_go + let_go_, fmt::format("kept only the last {}", run.keep));
-    } else if (over_ == nullptr) {
-      problem(Reason::kWrittenAlready, run.let_go + let_go_,
-              "they are in the trace that the run writes, a file beside this folder that ends in "
-              ".tmp- and six letters");
-    }
+    if (over_ == nullptr || !run.keep.empty()) tell_let_go(run.let_go + let_go_, problems_);
     if (over_ != nullptr || run.over) tell_capture();
     for (const std::string& path : folder_.unreadable()) problem(Reason::kCorruptChunk, 1, path);
     PASTA_TRY(keep());
@@ -328,6 +338,18 @@ class Run final : public Adapter {
                   fmt::format("{}: {}", first.first, reason_info(first.reason).help));
     }
     return {};
+  }
+
+  void tell_let_go(std::uint64_t count, Problems& problems) const {
+    if (count == 0) return;
+    const SpoolRun& run = folder_.run();
+    if (!run.keep.empty()) {
+      problems.add(Reason::kLetGo, count, fmt::format("kept only the last {}", run.keep));
+    } else {
+      problems.add(Reason::kWrittenAlready, count,
+                   "they are in the trace that the run writes, a file beside this folder that ends "
+                   "in .tmp- and six letters");
+    }
   }
 
   // Why there is nothing, where what was to open the collection never came.
@@ -423,7 +445,12 @@ class Run final : public Adapter {
     fresh_.resize(kEventsPerPump);
     auto count = sorted_->read(fresh_);
     if (!count) return tl::unexpected<Error>(std::move(count).error());
-    push(std::span(fresh_).first(*count));
+    fresh_.resize(*count);
+    // Had been read when more was taken away. It may be told of twice then, and not less than once.
+    const std::size_t late =
+        std::erase_if(fresh_, [this](const Event& event) { return lets_go(event); });
+    tell_let_go(late, unlinked_);
+    push(fresh_);
     if (*count == 0) tell_unlinked();
     return *count > 0;
   }
