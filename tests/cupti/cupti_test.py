@@ -316,6 +316,11 @@ class Cupti(unittest.TestCase):
         self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu", "meanwhile"])
         self.assertNotIn("fake: who registers", self.said)
 
+    def test_of_two_that_take_over_at_once_none_gets_what_was_ours(self):
+        lines = self.run_watched("profiler", 0, FAKE_BUSY="1", FAKE_SECOND="1")
+        self.assertEqual(self.names(lines, "kernel"), ["gemm(float*, int)", "relu", "relu", "meanwhile"])
+        self.assertNotIn("fake: who registers", self.said)
+
     def test_who_has_records_written_before_cuda_begins_keeps_them(self):
         lines = self.run_watched("early", 0)
         self.assertEqual(self.names(lines, "kernel"), [])

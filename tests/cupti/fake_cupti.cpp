@@ -1,4 +1,5 @@
 // A libcupti.so.13 without a GPU: launch() tells of a launch and its kernel as CUPTI would.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -232,10 +233,25 @@ EXPORT int cuptiGetStreamIdEx(void*, const void* stream, std::uint8_t, std::uint
   return 0;
 }
 EXPORT void launch(const char* name, std::uint32_t thread);
+static void* register_second(void*) {
+  void* const found = dlsym(RTLD_DEFAULT, "cuptiActivityRegisterCallbacks");
+  reinterpret_cast<int (*)(Api::Request, Api::Complete)>(found)(nullptr, nullptr);
+  return nullptr;
+}
 EXPORT int cuptiActivityDisable(RecordKind kind) {
   // What another thread has begun just before.
   if (kind == RecordKind::kConcurrentKernel && std::getenv("FAKE_BUSY") != nullptr) {
     launch("meanwhile", static_cast<std::uint32_t>(gettid()));
+  }
+  // A second one wants it, too; given time to get it, which it should not before the first.
+  if (kind == RecordKind::kConcurrentKernel && std::getenv("FAKE_SECOND") != nullptr) {
+    pthread_t second;
+    timespec until;
+    pthread_create(&second, nullptr, register_second, nullptr);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 100'000'000;
+    if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
+    if (pthread_timedjoin_np(second, nullptr, &until) != 0) pthread_detach(second);
   }
   enabled[static_cast<int>(kind)] = false;
   return 0;

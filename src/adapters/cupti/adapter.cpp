@@ -165,6 +165,7 @@ struct State {
   std::atomic<bool> serves = false;    // until what it had is taken, too
   std::atomic<bool> used = false;      // and ever after
   std::atomic<bool> of_other = false;  // another has records written for it
+  pthread_mutex_t handing_over = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<bool> recording = false;
   bool enabled_before = false;  // so that what is refused is said once
@@ -1106,6 +1107,33 @@ void unsubscribe() {
   g.subscriber = nullptr;
 }
 
+// One thread at a time.
+void let_go() {
+  flush();
+  pthread_mutex_lock(&g.switching);
+  const bool was_ours = g.active.exchange(false, std::memory_order_acq_rel);
+  if (was_ours) {
+    g.recording.store(false, std::memory_order_release);
+    for (const RecordKind kind : kKinds) {
+      if (is_wanted(kind)) switch_kind(kind, false);
+    }
+    switch_calls(g.driver_calls, g.api.enable_driver_api, false);
+    switch_never_made(false);
+    if (g.raw_times.load(std::memory_order_acquire)) g.api.enable_raw_times(0);
+  }
+  pthread_mutex_unlock(&g.switching);
+  if (!was_ours) return;
+  // What other threads have done meanwhile: a buffer that CUPTI keeps would be given to whoever
+  // registers next.
+  flush();
+  g.serves.store(false, std::memory_order_release);
+  pthread_mutex_lock(&g.switching);
+  unsubscribe();
+  pthread_mutex_unlock(&g.switching);
+  note(Reason::kNotRecorded,
+       "CUDA from when the program's own profiler began: CUPTI serves only one");
+}
+
 }  // namespace
 
 void start() noexcept {
@@ -1182,30 +1210,12 @@ void flush() noexcept {
 void begins_other() noexcept { g.of_other.store(true, std::memory_order_release); }
 
 void hand_over() noexcept {
-  if (!g.active.load(std::memory_order_acquire) || g.process != getpid()) return;
-  flush();
-  pthread_mutex_lock(&g.switching);
-  const bool was_ours = g.active.exchange(false, std::memory_order_acq_rel);
-  if (was_ours) {
-    g.recording.store(false, std::memory_order_release);
-    for (const RecordKind kind : kKinds) {
-      if (is_wanted(kind)) switch_kind(kind, false);
-    }
-    switch_calls(g.driver_calls, g.api.enable_driver_api, false);
-    switch_never_made(false);
-    if (g.raw_times.load(std::memory_order_acquire)) g.api.enable_raw_times(0);
-  }
-  pthread_mutex_unlock(&g.switching);
-  if (!was_ours) return;
-  // What other threads have done meanwhile: a buffer that CUPTI keeps would be given to whoever
-  // registers next.
-  flush();
-  g.serves.store(false, std::memory_order_release);
-  pthread_mutex_lock(&g.switching);
-  unsubscribe();
-  pthread_mutex_unlock(&g.switching);
-  note(Reason::kNotRecorded,
-       "CUDA from when the program's own profiler began: CUPTI serves only one");
+  if (!g.used.load(std::memory_order_acquire) || g.process != getpid()) return;
+  // Of two that begin at once the second waits: before the first is through it would get what is
+  // ours.
+  pthread_mutex_lock(&g.handing_over);
+  if (g.active.load(std::memory_order_acquire)) let_go();
+  pthread_mutex_unlock(&g.handing_over);
 }
 
 void* used_function(const char* name) noexcept {
