@@ -116,6 +116,8 @@ class Documentation(unittest.TestCase):
             if path.suffix in endings:
                 found += [f"{path}: {m.group()}" for m in MACHINE_PATH.finditer(path.read_text(encoding="utf-8"))]
         self.assertEqual(found, [])
+        figures = (ROOT / "docs" / "measured").glob("*.json")
+        self.assertEqual([path.name for path in figures if "/tmp/" in path.read_text(encoding="utf-8")], [])
 
 
 @unittest.skipUnless(PROGRAM, "PASTAPROF does not name the program; ctest sets it")
