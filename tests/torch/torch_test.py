@@ -369,9 +369,20 @@ class Torch(unittest.TestCase):
         self.assertEqual(modules[:3], [("Model", "__main__.Model", 7)] * 2 + [("layers", "torch.nn.modules.container.Sequential", modules[2][2])])
         self.assertEqual(modules[3][0], "layers.0")
 
-    def test_modules_of_torchscript(self):
+    def test_modules_that_are_not_as_others(self):
+        """Of TorchScript, and with a function of their own to name what is in them."""
         trace = self.program("""
             import torch
+            class Nameless(torch.nn.Module):
+                def named_modules(self, *how, **more):
+                    return iter(())
+                def forward(self, x):
+                    return x
+            class Odd(torch.nn.Module):
+                def named_modules(self, *how, **more):
+                    return [(1, 2, 3)]
+                def forward(self, x):
+                    return x
             class Model(torch.nn.Module):
                 def __init__(self):
                     super().__init__()
@@ -379,10 +390,10 @@ class Torch(unittest.TestCase):
                     self.traced = torch.jit.trace(torch.nn.Sequential(torch.nn.ReLU()), torch.ones(1))
                 def forward(self, x):
                     return self.traced(self.scripted(x))
-            Model()(torch.ones(1))
+            Odd()(Nameless()(Model()(torch.ones(1))))
         """)
         modules = {scope["name"] for scope in trace.scopes if scope["domain"] == "module"}
-        self.assertLessEqual({"Model", "scripted", "traced"}, modules)
+        self.assertLessEqual({"Model", "scripted", "traced", "Nameless", "Odd"}, modules)
 
     def test_no_value_is_in_the_trace(self):
         """However operators come."""

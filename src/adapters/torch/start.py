@@ -215,30 +215,34 @@ def watch_modules(torch):
         if key in known and known[key][0] is reference:
             del known[key]
 
+    def name(path, part):
+        key = id(part)
+        if key in known and known[key][0]() is part:
+            return
+        # What torch.compile puts around a model is called as the model is. Of a module of TorchScript
+        # `inside` is no dictionary: it has no get().
+        names = [each for each in path.split(".") if each not in ("", "_orig_mod")]
+        inside = part.__dict__.get("_modules") or {}
+        inner = inside["_orig_mod"] if "_orig_mod" in inside else part
+        known[key] = (weakref.ref(part, lambda reference: forget(reference, key)),
+                      ".".join(names) or type(inner).__name__, about(type(inner)))
+
     def learn(module):
         """Names it and all that is in it, but for what has a name already."""
         try:
-            parts = list(module.named_modules())
-        except Exception:
-            parts = [("", module)]
-        for path, part in parts:
-            key = id(part)
-            if key not in known or known[key][0]() is not part:
-                # What torch.compile puts around a model is called as the model is.
-                names = [name for name in path.split(".") if name not in ("", "_orig_mod")]
-                # Of a module of TorchScript this is no dictionary: it has no get().
-                parts_of = part.__dict__.get("_modules") or {}
-                inner = parts_of["_orig_mod"] if "_orig_mod" in parts_of else part
-                known[key] = (weakref.ref(part, lambda reference, key=key: forget(reference, key)),
-                              ".".join(names) or type(inner).__name__, about(type(inner)))
+            for path, part in list(module.named_modules()):
+                name(path, part)
+        except Exception:  # the program may have a function of its own there
+            pass
+        name("", module)
         return known[id(module)]
 
     # True where PyTorch's compiler reads what is called: nothing of this is left in what it makes.
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
     # Not a hook: with a global one, every call of a module takes PyTorch's longer way. From 2.0 on
     # __call__() is another that calls it.
-    name = "_call_impl" if hasattr(module_class, "_wrapped_call_impl") else "__call__"
-    plain = getattr(module_class, name)
+    called = "_call_impl" if hasattr(module_class, "_wrapped_call_impl") else "__call__"
+    plain = getattr(module_class, called)
 
     def _call_impl(self, *args, **kwargs):
         if compiling():
@@ -253,7 +257,7 @@ def watch_modules(torch):
             if begun:
                 end_module()
 
-    setattr(module_class, name, _call_impl)
+    setattr(module_class, called, _call_impl)
 
 
 # --- backward passes
