@@ -88,12 +88,13 @@ constinit std::atomic<Joined> g_joined = Joined::kNotTried;
 bool join() noexcept {
   Joined before = Joined::kNotTried;
   if (!g_joined.compare_exchange_strong(before, Joined::kTrying)) return before == Joined::kYes;
+  // Also where there is no run: they end the process, and its own handlers with it.
+  g_next_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "_exit"));
+  g_next_quick_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "quick_exit"));
   const char* folder = std::getenv(trace::spool::kFolderVariable);
   const bool joined =
       folder != nullptr && trace::join_run(folder, trace::job_rank_of_environment());
   if (joined) {
-    g_next_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "_exit"));
-    g_next_quick_exit = reinterpret_cast<ExitFunction*>(dlsym(RTLD_NEXT, "quick_exit"));
     pthread_atfork(nullptr, nullptr, after_fork);
     on_exit(on_end, nullptr);
   }

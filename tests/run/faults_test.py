@@ -117,6 +117,16 @@ class Faults(unittest.TestCase):
                 self.assertEqual(len(re.findall(r'"open".*unfinished', dump)), 1)
                 self.assertIn('ended" "exit 5"', dump)
 
+    def test_a_process_of_no_run_ends_as_it_would(self):
+        """It may have the collector by LD_PRELOAD alone."""
+        program = ("import ctypes, os; libc = ctypes.CDLL(None); "
+                   "handler = ctypes.CFUNCTYPE(None)(lambda: os.write(1, b'its handler') and None); "
+                   "libc.__cxa_at_quick_exit(handler, None); libc.quick_exit(3)")
+        environment = {name: value for name, value in os.environ.items() if name != "PASTA_RUN_FOLDER"}
+        result = subprocess.run([sys.executable, "-c", program], env={**environment, "LD_PRELOAD": COLLECTOR},
+                                capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stdout), (3, "its handler"))
+
     def test_the_runs_folder_is_taken_away(self):
         result = self.watch(FAULTS, "unlink", "5000")
         self.assertIn("t.pasta.run", result.stderr)
