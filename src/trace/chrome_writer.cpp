@@ -137,6 +137,29 @@ std::string_view sync_word(std::uint16_t detail) {
   return {};
 }
 
+// What the last launches lie in, by their correlation. A device has less than this under way.
+class Launches {
+ public:
+  bool add(std::uint64_t correlation, FrameId scope) {
+    if (find(correlation) != nullptr) return false;
+    if (last_.size() == kMost) before_ = std::exchange(last_, {});
+    last_.emplace(correlation, scope);
+    return true;
+  }
+  [[nodiscard]] const FrameId* find(std::uint64_t correlation) const {
+    for (const auto* launches : {&last_, &before_}) {
+      if (const auto found = launches->find(correlation); found != launches->end()) {
+        return &found->second;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{1} << 17;
+  std::unordered_map<std::uint64_t, FrameId> last_, before_;
+};
+
 class ChromeWriter final : public Recorder {
  public:
   explicit ChromeWriter(OutputFile file) : file_(std::move(file)) {}
@@ -161,7 +184,7 @@ class ChromeWriter final : public Recorder {
     // In the order of their launches, which are not here.
     const std::map<std::uint64_t, std::vector<Event>> left(waiting_.begin(), waiting_.end());
     for (const auto& [correlation, works] : left) {
-      launched_in_.try_emplace(correlation, works.front().scope);
+      launched_in_.add(correlation, works.front().scope);
       for (const Event& work : works) take(work);
     }
     write_names();
@@ -283,7 +306,7 @@ class ChromeWriter final : public Recorder {
         write_correlation(args, e.correlation);
         const bool driver = static_cast<ApiDomain>(e.detail) == ApiDomain::kDriver;
         complete(e, driver ? "cuda_driver" : "cuda_runtime", args);
-        if (e.correlation == 0 || !launched_in_.try_emplace(e.correlation, e.scope).second) return;
+        if (e.correlation == 0 || !launched_in_.add(e.correlation, e.scope)) return;
         if (const auto waited = waiting_.extract(e.correlation)) {
           for (const Event& work : waited.mapped()) take(work);
         }
@@ -342,7 +365,7 @@ class ChromeWriter final : public Recorder {
   bool waits(const Event& e) {
     if (!kDeviceWork.has(e.kind) || (e.flags & kLinked) == 0 ||
         dictionary_->frame(e.scope).domain != ScopeDomain::kOperator ||
-        launched_in_.contains(e.correlation)) {
+        launched_in_.find(e.correlation) != nullptr) {
       return false;
     }
     waiting_[e.correlation].push_back(e);
@@ -355,9 +378,9 @@ class ChromeWriter final : public Recorder {
     if (!e.scope || operation.domain != ScopeDomain::kOperator) return;
     FrameId outer{};
     if ((e.flags & kLinked) != 0) {
-      const auto launch = launched_in_.find(e.correlation);
-      if (launch == launched_in_.end() || launch->second == e.scope) return;
-      outer = launch->second;
+      const FrameId* const launch = launched_in_.find(e.correlation);
+      if (launch == nullptr || *launch == e.scope) return;
+      outer = *launch;
     }
     if (operation.parent != outer) {
       const Frame module = dictionary_->frame(operation.parent);
@@ -663,8 +686,8 @@ class ChromeWriter final : public Recorder {
   std::int64_t base_ns_ = 0;
   std::uint64_t async_id_ = 0;
   std::uint64_t arrow_id_ = 0;
-  std::map<PathKey, Range> last_of_path_;                   // the last operator of each call path
-  std::unordered_map<std::uint64_t, FrameId> launched_in_;  // by correlation
+  std::map<PathKey, Range> last_of_path_;  // the last operator of each call path
+  Launches launched_in_;
   std::unordered_map<std::uint64_t, std::vector<Event>> waiting_;
   std::optional<Memory> memory_;  // not yet written: its totals may follow
   std::map<DeviceId, std::uint32_t> device_numbers_;
