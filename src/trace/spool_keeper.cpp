@@ -1,12 +1,6 @@
 #include "trace/spool_keeper.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -15,38 +9,18 @@
 #include "pasta/quality.h"
 
 namespace pasta::trace {
-namespace {
 
 using namespace spool;
 
-constexpr std::size_t kPageBytes = 4096;
-
-}  // namespace
-
-SpoolKeeper::SpoolKeeper(SpoolFolder folder, void* page, Options options)
-    : folder_(std::move(folder)), page_(page), options_(options) {}
-SpoolKeeper::SpoolKeeper(SpoolKeeper&& other) noexcept
-    : folder_(std::move(other.folder_)),
-      page_(std::exchange(other.page_, nullptr)),
-      options_(other.options_),
-      whole_(std::move(other.whole_)) {}
-SpoolKeeper::~SpoolKeeper() {
-  if (page_ != nullptr) munmap(page_, kPageBytes);
-}
+SpoolKeeper::SpoolKeeper(SpoolFolder folder, MappedRunPage page, Options options)
+    : folder_(std::move(folder)), page_(std::move(page)), options_(options) {}
 
 Result<SpoolKeeper> SpoolKeeper::open(const std::string& folder, Options options) {
   auto opened = SpoolFolder::open(folder);
   if (!opened) return tl::unexpected(std::move(opened).error());
-  const std::string path = folder + '/' + kRunFile;
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  void* page = MAP_FAILED;
-  if (file >= 0) page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  const int reason = errno;
-  if (file >= 0) close(file);
-  if (page == MAP_FAILED) {
-    return fail(ErrorCode::kIo, fmt::format("{}: {}", path, std::strerror(reason)));
-  }
-  return SpoolKeeper(std::move(*opened), page, options);
+  auto page = MappedRunPage::open(folder);
+  if (!page) return tl::unexpected(std::move(page).error());
+  return SpoolKeeper(std::move(*opened), std::move(*page), options);
 }
 
 SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
@@ -79,12 +53,9 @@ SpoolKeeper::Whole SpoolKeeper::scan(SpoolLane& lane) const {
 
 void SpoolKeeper::let_go(std::map<std::string, SpoolLane>::iterator lane, const Whole& whole) {
   // The thread that wrote it may have taken it away, and raise this too.
-  std::int64_t from_ns = page().kept_from_ns.load();
-  while (whole.last_ns >= from_ns &&
-         !page().kept_from_ns.compare_exchange_weak(from_ns, whole.last_ns + 1)) {
-  }
+  page_.keeps_from(whole.last_ns + 1);
   whole_.erase(lane->first);
-  page().used_bytes.fetch_sub(folder_.remove(lane, [&] { page().let_go.fetch_add(whole.events); }));
+  page_->used_bytes.fetch_sub(folder_.remove(lane, [&] { page_->let_go.fetch_add(whole.events); }));
 }
 
 // Those that ended earlier and have no files any more.
@@ -100,8 +71,8 @@ void SpoolKeeper::let_go_of_processes(std::int64_t oldest_ns) {
         (process.exited ? process.end_ns : process.start_ns) >= oldest_ns) {
       continue;
     }
-    page().let_go.fetch_add(process.dropped);
-    page().used_bytes.fetch_sub(folder_.remove(known));
+    page_->let_go.fetch_add(process.dropped);
+    page_->used_bytes.fetch_sub(folder_.remove(known));
   }
 }
 
@@ -120,10 +91,10 @@ Status SpoolKeeper::look() {
   const std::int64_t oldest_ns = std::max<std::int64_t>(*now - options_.keep_ns, 0);
   const std::uint64_t most = options_.keep_bytes / 4 * 3;
   for (const auto& [last_ns, name] : by_age) {
-    if (last_ns >= oldest_ns && page().used_bytes.load() <= most) break;
+    if (last_ns >= oldest_ns && page_->used_bytes.load() <= most) break;
     let_go(lanes.find(name), Whole(whole_.at(name)));
   }
-  let_go_of_processes(std::max(oldest_ns, page().kept_from_ns.load()));
+  let_go_of_processes(std::max(oldest_ns, page_->kept_from_ns.load()));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "pasta/result.h"
+#include "trace/run_page.h"
 #include "trace/spool_reader.h"
 
 namespace pasta::trace {
@@ -21,9 +22,6 @@ class SpoolKeeper {
     std::uint64_t keep_bytes = std::numeric_limits<std::uint64_t>::max();
   };
   static Result<SpoolKeeper> open(const std::string& folder, Options options);
-  ~SpoolKeeper();
-  SpoolKeeper(SpoolKeeper&&) noexcept;
-  SpoolKeeper& operator=(SpoolKeeper&&) = delete;
 
   // Lets go of what has become too old or too much. What that was, the run's page says.
   Status look();
@@ -34,14 +32,13 @@ class SpoolKeeper {
     std::uint64_t events = 0;  // and those lost
     std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
   };
-  SpoolKeeper(SpoolFolder folder, void* page, Options options);
-  [[nodiscard]] spool::RunPage& page() const { return *static_cast<spool::RunPage*>(page_); }
+  SpoolKeeper(SpoolFolder folder, MappedRunPage page, Options options);
   Whole scan(SpoolLane& lane) const;
   void let_go(std::map<std::string, SpoolLane>::iterator lane, const Whole& whole);
   void let_go_of_processes(std::int64_t oldest_ns);
 
   SpoolFolder folder_;
-  void* page_;  // mapped
+  MappedRunPage page_;
   Options options_;
   std::map<std::string, Whole> whole_;  // by name
 };

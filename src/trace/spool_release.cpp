@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,24 +62,10 @@ std::uint64_t cells_of_text(const Event& cell) {
 
 }  // namespace
 
-SpoolRelease::SpoolRelease(SpoolRelease&& other) noexcept
-    : folder_(std::move(other.folder_)),
-      page_(std::exchange(other.page_, nullptr)),
-      tried_(other.tried_),
-      lanes_(std::move(other.lanes_)) {}
-SpoolRelease::~SpoolRelease() {
-  if (page_ != nullptr) munmap(page_, kPageBytes);
-}
-
 Result<SpoolRelease> SpoolRelease::open(const std::string& folder) {
-  const std::string path = folder + '/' + kRunFile;
-  const File file(path, O_RDWR);
-  void* page = MAP_FAILED;
-  if (file.get() >= 0) {
-    page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  }
-  if (page == MAP_FAILED) return tl::unexpected(refused(path).error());
-  return SpoolRelease(folder, page);
+  auto page = MappedRunPage::open(folder);
+  if (!page) return tl::unexpected(std::move(page).error());
+  return SpoolRelease(folder, std::move(*page));
 }
 
 void SpoolRelease::read(const std::string& name, std::uint64_t first,
@@ -123,10 +108,10 @@ Status SpoolRelease::can_make_holes() const {
 }
 
 Status SpoolRelease::look(SpoolFolder& folder, std::int64_t before_ns) {
-  const std::uint64_t most = page().limit_bytes / 2;
-  if (page().used_bytes.load() <= most) return {};
+  const std::uint64_t most = page_->limit_bytes / 2;
+  if (page_->used_bytes.load() <= most) return {};
   if (!std::exchange(tried_, true)) PASTA_TRY(can_make_holes());
-  while (page().used_bytes.load() > most) {
+  while (page_->used_bytes.load() > most) {
     Lane* oldest = nullptr;
     const SpoolLane* of = nullptr;
     for (auto& [name, lane] : lanes_) {
@@ -163,15 +148,12 @@ Status SpoolRelease::release(const SpoolLane& of, Lane& lane) {
         !write_all(before.get(), definition.cells.data(), bytes)) {
       return refused(path);
     }
-    page().used_bytes.fetch_add(sizeof head + bytes);
+    page_->used_bytes.fetch_add(sizeof head + bytes);
     lane.definitions.pop_front();
   }
   // In this order: nobody may find it missing and not told.
-  std::int64_t from_ns = page().kept_from_ns.load();
-  while (stretch.last_ns >= from_ns &&
-         !page().kept_from_ns.compare_exchange_weak(from_ns, stretch.last_ns + 1)) {
-  }
-  page().let_go.fetch_add(stretch.events);
+  page_.keeps_from(stretch.last_ns + 1);
+  page_->let_go.fetch_add(stretch.events);
   if (pwrite(file.get(), &stretch.end, sizeof stretch.end, offsetof(LanePage, gone)) !=
       sizeof stretch.end) {
     return refused(of.path);
@@ -180,7 +162,7 @@ Status SpoolRelease::release(const SpoolLane& of, Lane& lane) {
   constexpr std::uint64_t kCells = kLanePageBytes + kWindowBytes;
   static_assert(kCells % kPageBytes == 0);
   if (!make_hole(file.get(), kCells + lane.released, end - lane.released)) return refused(of.path);
-  page().used_bytes.fetch_sub(end - lane.released);
+  page_->used_bytes.fetch_sub(end - lane.released);
   lane.released = end;
   return {};
 }

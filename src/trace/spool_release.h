@@ -12,6 +12,7 @@
 
 #include "pasta/event.h"
 #include "pasta/result.h"
+#include "trace/run_page.h"
 #include "trace/spool_reader.h"
 
 namespace pasta::trace {
@@ -21,9 +22,6 @@ class SpoolRelease {
  public:
   // kIo when the run's page cannot be written to.
   static Result<SpoolRelease> open(const std::string& folder);
-  ~SpoolRelease();
-  SpoolRelease(SpoolRelease&&) noexcept;
-  SpoolRelease& operator=(SpoolRelease&&) = delete;
 
   // What was read of the lane of this name, from its cell `first` on; nothing may be left out.
   void read(const std::string& lane, std::uint64_t first, std::span<const Event> cells);
@@ -54,13 +52,13 @@ class SpoolRelease {
     std::deque<Definition> definitions;  // that are not in the file of those yet
     std::uint64_t released = 0;          // bytes at the beginning of its cells
   };
-  SpoolRelease(std::string folder, void* page) : folder_(std::move(folder)), page_(page) {}
-  [[nodiscard]] spool::RunPage& page() const { return *static_cast<spool::RunPage*>(page_); }
+  SpoolRelease(std::string folder, MappedRunPage page)
+      : folder_(std::move(folder)), page_(std::move(page)) {}
   Status release(const SpoolLane& of, Lane& lane);
   [[nodiscard]] Status can_make_holes() const;
 
   std::string folder_;
-  void* page_;  // mapped
+  MappedRunPage page_;
   bool tried_ = false;
   std::map<std::string, Lane> lanes_;
 };

@@ -32,24 +32,32 @@ std::vector<Event> result_of_patch(std::uint32_t number, char letter) {
   return {cell_of(head), bytes, event};
 }
 
-// Of a file whose beginning has been taken away, the first is not the first.
-TEST(Decoder, ResultsOfPatchesMayBeginWithAnyNumberAndAscend) {
+// A file of one lane.
+class DecoderTest : public testing::Test {
+ protected:
+  DecoderTest() {
+    lane.kind = CellKind::kLane;
+    lane.id = 1;
+  }
+  void decode(const std::vector<Event>& cells) { decoder.decode(cells, events, blobs, problems); }
+
   Dictionary dictionary;
-  Origins origins(dictionary);
-  const ProcessId process = dictionary.process({.native_id = 7});
-  Decoder decoder(dictionary, origins, 0, process, 0, 0, "0-1.lane");
+  Origins origins{dictionary};
+  Decoder decoder{dictionary, origins, 0, dictionary.process({.native_id = 7}), 0, 0, "0-1.lane"};
   LaneCell lane{};
-  lane.kind = CellKind::kLane;
-  lane.id = 1;
+  std::vector<Event> events;
+  Blobs blobs;
+  Problems problems;
+};
+
+// Of a file whose beginning has been taken away, the first is not the first.
+TEST_F(DecoderTest, ResultsOfPatchesMayBeginWithAnyNumberAndAscend) {
   std::vector<Event> cells = {cell_of(lane)};
   for (const auto& [number, letter] : {std::pair(17u, 'a'), {20u, 'b'}, {19u, 'c'}, {21u, 'd'}}) {
     const auto more = result_of_patch(number, letter);
     cells.insert(cells.end(), more.begin(), more.end());
   }
-  std::vector<Event> events;
-  Blobs blobs;
-  Problems problems;
-  decoder.decode(cells, events, blobs, problems);
+  decode(cells);
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(blobs.kept.at(events[0].device.blob.value), "aaa");
   EXPECT_EQ(blobs.kept.at(events[1].device.blob.value), "bbb");
@@ -60,24 +68,14 @@ TEST(Decoder, ResultsOfPatchesMayBeginWithAnyNumberAndAscend) {
 }
 
 // Its head and some of its bytes had been read when it was taken away with its event.
-TEST(Decoder, AResultThatIsTakenAwayWhileItIsReadIsOver) {
-  Dictionary dictionary;
-  Origins origins(dictionary);
-  const ProcessId process = dictionary.process({.native_id = 7});
-  Decoder decoder(dictionary, origins, 0, process, 0, 0, "0-1.lane");
-  LaneCell lane{};
-  lane.kind = CellKind::kLane;
-  lane.id = 1;
+TEST_F(DecoderTest, AResultThatIsTakenAwayWhileItIsReadIsOver) {
   StringCell cut{};
   cut.kind = CellKind::kBlob;
   cut.id = 1;
   cut.bytes = 3 * kCellBytes;
-  std::vector<Event> events;
-  Blobs blobs;
-  Problems problems;
-  decoder.decode(std::vector<Event>{cell_of(lane), cell_of(cut), Event{}}, events, blobs, problems);
+  decode({cell_of(lane), cell_of(cut), Event{}});
   decoder.jump();
-  decoder.decode(result_of_patch(2, 'a'), events, blobs, problems);
+  decode(result_of_patch(2, 'a'));
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(blobs.kept.at(events[0].device.blob.value), "aaa");
   EXPECT_TRUE(problems.list().empty());
