@@ -70,6 +70,7 @@ struct Marks {
  private:
   // In those of their words whose turn it is. 32 bits number them all.
   template <class Turns>
+  // NOLINTNEXTLINE(readability-non-const-parameter): what the turns decide is not seen by it
   PASTA_DEVICE static void mark(std::uint32_t* words, std::uint32_t first_word, std::uint32_t first,
                                 std::uint32_t last, const Turns& turns) {
     if (turns.first() != 0) first = (first / 32 + turns.first()) * 32;

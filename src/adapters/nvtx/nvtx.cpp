@@ -101,10 +101,10 @@ std::string_view place_of(const nvtxEventAttributes_t& given) {
     const std::size_t at = find_location(data->schemaId);
     const Text* text = nullptr;
     if (at == kNoLocation || data->payload == nullptr || data->size < at ||
-        data->size - at < sizeof text) {
+        data->size - at < sizeof(void*)) {
       continue;
     }
-    std::memcpy(&text, static_cast<const char*>(data->payload) + at, sizeof text);
+    std::memcpy(&text, static_cast<const char*>(data->payload) + at, sizeof(void*));
     if (text == unkept()) tell_unkept();
     if (text == nullptr || text == unkept()) continue;
     const Text* place = text->place.load(std::memory_order_acquire);
