@@ -255,13 +255,10 @@ def call():
         self.assertRegex(report, r"(?m)^  jit_loss +0 +1 ")
 
     def test_modules_that_come_again_are_no_iterations(self):
-        self.SCRIPT += """
-class Collector(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("push", ctypes.c_void_p), ("note", ctypes.c_void_p),
-                ("is_collecting", ctypes.c_void_p), ("iterations", ctypes.CFUNCTYPE(ctypes.c_uint64))]
-get = ctypes.CDLL(None).pasta_device_collector_v1
-get.restype = ctypes.POINTER(Collector)
-iterations = get().contents.iterations
+        self.SCRIPT += f"""
+import sys
+sys.path.insert(0, {str(SOURCE / "tests" / "python")!r})
+from device_collector import iterations
 with open("iterations", "w") as file:
     for _ in range(3):
         print(iterations(), file=file)

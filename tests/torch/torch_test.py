@@ -474,13 +474,9 @@ class Torch(unittest.TestCase):
     def test_iterations_are_counted_without_marks(self):
         """For what analyses whole ones: by the outermost module that comes again, until an optimizer does."""
         self.program("""
-            import ctypes, torch
-            class Collector(ctypes.Structure):
-                _fields_ = [("size", ctypes.c_size_t), ("push", ctypes.c_void_p), ("note", ctypes.c_void_p),
-                            ("is_collecting", ctypes.c_void_p), ("iterations", ctypes.CFUNCTYPE(ctypes.c_uint64))]
-            get = ctypes.CDLL(None).pasta_device_collector_v1
-            get.restype = ctypes.POINTER(Collector)
-            iterations = get().contents.iterations
+            import sys, torch
+            sys.path.insert(0, %r)
+            from device_collector import iterations
             model, loss_of = torch.nn.Sequential(torch.nn.Linear(2, 2)), torch.nn.MSELoss()
             data, told = torch.ones(1, 2), []
             def step():
@@ -493,7 +489,7 @@ class Torch(unittest.TestCase):
                 step().backward()
                 optimizer.step()
             print(*told, iterations())
-            """)
+            """ % str(HERE.parent / "python"))
         # Before each forward pass. The first optimizer's step may be the only one.
         self.assertEqual(self.output.split(), "0 0 1 2 3 4 1 2 3".split())
 
