@@ -206,7 +206,7 @@ class Oclgrind(unittest.TestCase):
                               check=True).stdout
         blobs = dict(re.findall(r'^blob (B\d+) "([0-9a-f]*)"', dump, re.M))
         counts = collections.Counter()
-        items = collections.defaultdict(set)
+        items, groups = collections.defaultdict(set), collections.Counter()
         for line in dump.splitlines():
             found = re.match(r'device \S+ \S+ \S+ "(\w+)".* blob=(B\d+)', line)
             if not found or "raw-accesses/1" not in line:
@@ -217,6 +217,8 @@ class Oclgrind(unittest.TestCase):
                 counts[found[1], ("global", "local")[space], ("read", "write", "atomic", "barrier")[access]] += 1
                 if found[1] == "reduce" and access == 1 and space == 0:
                     items[group].add((item, size))
+                if found[1] == "transpose_naive":
+                    groups[group] += 1
         # As the patches have counted them.
         expected = collections.Counter()
         for kernel, _, _, *numbers in OBJECTS:
@@ -230,6 +232,8 @@ class Oclgrind(unittest.TestCase):
         expected["reduce", "global", "barrier"] = 4 * 7
         self.assertEqual(counts, +expected)
         self.assertEqual(items, {group: {(0, 4)} for group in range(4)}, "the first item of each writes one word")
+        # 2 x 16 groups of 128 items, each of which reads a word and writes one.
+        self.assertEqual(groups, {group: 256 for group in range(32)})
 
     def test_a_tool_that_needs_it_brings_it(self):
         result = self.run_watched("--tool", "access", "--format", "json", "--report", "r.json")

@@ -44,7 +44,7 @@ std::int64_t now_ns() {
 // What a work-item did, as a trace holds it when the user asks for that (adapter.md): for ever.
 struct RawAccess {
   std::uint64_t address = 0;
-  std::uint32_t group = 0, item = 0;  // items of a group are numbered x first
+  std::uint32_t group = 0, item = 0;  // groups, and items of a group, are numbered x first
   std::uint32_t site = 0;             // the n-th place in the program, as they come up
   std::uint32_t bytes = 0;
   std::uint8_t space = 0;   // 0 global, 1 local
@@ -169,7 +169,7 @@ class Watcher final : public sim::Plugin {
     if (!running_) return;
     running_->runner->flush();
     ++running_->barriers;
-    if (raw_) keep_raw({.group = number_of(group), .access = 3});
+    if (raw_) keep_raw({.group = raw_number_of(group), .access = 3});
   }
   void workGroupComplete(const sim::WorkGroup*) override {
     if (!running_) return;
@@ -239,15 +239,21 @@ class Watcher final : public sim::Plugin {
     running_->raw.push_back(access);
     if (running_->raw.size() == kRawAtOnce) tell_raw();
   }
-  static std::uint32_t number_of(const sim::WorkGroup* group) {
-    return static_cast<std::uint32_t>(group->getGroupIndex());
+  // Its own getGroupIndex() gives groups of several dimensions the same number (Oclgrind 21.10).
+  [[nodiscard]] std::uint64_t number_of(const sim::WorkGroup* group) const {
+    const sim::Size3 at = group->getGroupID();
+    const std::uint32_t* grid = running_->launch.grid;
+    return (at.z * grid[1] + at.y) * grid[0] + at.x;
+  }
+  [[nodiscard]] std::uint32_t raw_number_of(const sim::WorkGroup* group) const {
+    return static_cast<std::uint32_t>(number_of(group));
   }
   void take(const sim::WorkGroup* group, const device::ItemAccess& access) {
     enter(group);
     running_->runner->access(access);
     if (!raw_) return;
     keep_raw({.address = access.address,
-              .group = number_of(group),
+              .group = raw_number_of(group),
               .item = access.item,
               .site = static_cast<std::uint32_t>(access.site),
               .bytes = access.width,
@@ -278,7 +284,7 @@ class Watcher final : public sim::Plugin {
   void enter(const sim::WorkGroup* group) {
     if (!running_ || running_->group == group) return;
     running_->group = group;
-    running_->runner->begin_group(group->getGroupIndex());
+    running_->runner->begin_group(number_of(group));
   }
 
   std::uint64_t site_of(const llvm::Instruction* instruction) {
