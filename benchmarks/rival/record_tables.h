@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/access.h"
@@ -54,6 +55,8 @@ class RecordTables {
         if (record.goes_on()) continue;
         count_warp(carry.warp, own);
         carry.warp.active = 0;
+      } else if (record.is_tile()) {
+        count_tile(record, own);
       } else if (record.width() == 0) {
         count_bulk(record, own);
       } else if (record.active != 0) {
@@ -112,8 +115,8 @@ class RecordTables {
   static void add_lanes(const WarpRecord& record, device::Warp& warp) {
     warp.width = static_cast<std::uint32_t>(record.width());
     warp.access = static_cast<device::Access>(record.access());
-    warp.active |= record.active;
-    for (std::uint32_t rest = record.active; rest != 0; rest &= rest - 1) {
+    warp.active |= record.lanes();
+    for (std::uint32_t rest = record.lanes(); rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       warp.address[lane] = record.lane_address(lane);
     }
@@ -191,6 +194,47 @@ class RecordTables {
     for (std::uint64_t i = 0; i < rows; ++i) {
       mark_bytes(object, begin, begin + bytes, own);
       begin += static_cast<std::uint64_t>(std::int64_t{record.stride});
+    }
+  }
+
+  void count_tile(const WarpRecord& record, Own& own) const {
+    // The same lanes in rows the other way: those of which neighbours are nearer.
+    std::uint64_t in_row = std::uint64_t{1} << record.row_log(),
+                  rows = device::kWarpLanes >> record.row_log();
+    std::int64_t step = record.lane_step(), row_step = record.stride;
+    if (std::abs(step) > std::abs(row_step)) {
+      std::swap(step, row_step);
+      std::swap(in_row, rows);
+    }
+    if (step == 0) in_row = 1;  // all lanes of a row ask for the same
+    // And forwards.
+    std::uint64_t begin = record.address();
+    if (step < 0) begin += static_cast<std::uint64_t>(step) * (in_row - 1);
+    if (row_step < 0) begin += static_cast<std::uint64_t>(row_step) * (rows - 1);
+    const auto lane_bytes = static_cast<std::uint64_t>(std::abs(step));
+    const auto row_bytes = static_cast<std::uint64_t>(std::abs(row_step));
+    const std::uint64_t extent = lane_bytes * (in_row - 1) + record.width();
+    const std::uint64_t end = begin + row_bytes * (rows - 1) + extent;
+    const std::size_t object = find(begin, end - begin, own);
+    // Lanes that share no byte, in rows that touch each sector and each marked piece on their way.
+    if (object == objects_.size() || (step != 0 && lane_bytes < record.width()) ||
+        row_bytes < extent || lane_bytes > device::kSectorBytes ||
+        (lane_bytes > record.width() && lane_bytes > std::uint64_t{1} << shift_)) {
+      device::Warp warp;
+      add_lanes(record, warp);
+      count_warp(warp, own);
+      return;
+    }
+    device::AccessCounts& row = own.rows[object];
+    count_kind(record.access(), record.width(), device::kWarpLanes, row);
+    row.used_bytes += record.width() * in_row * rows;
+    std::uint64_t next = 0;  // sector that is not counted yet
+    for (std::uint64_t i = 0; i < rows; ++i, begin += row_bytes) {
+      const std::uint64_t first = begin / device::kSectorBytes;
+      const std::uint64_t last = (begin + extent - 1) / device::kSectorBytes;
+      row.sectors += last + 1 - std::min(std::max(first, next), last + 1);
+      next = last + 1;
+      mark_bytes(object, begin, begin + extent, own);
     }
   }
 

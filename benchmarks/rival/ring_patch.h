@@ -81,6 +81,9 @@ struct RingPatch {
         const std::int64_t back = row_log == 0 ? step * first : std::int64_t{warp.width} * first;
         record = WarpRecord::of(begin - static_cast<std::uint64_t>(back), warp.width, access,
                                 active, static_cast<std::int32_t>(step), row_log);
+      } else if (const WarpRecord tile = tile_of(warp, active, lane, begin, access);
+                 tile.packed != 0) {
+        record = tile;
       } else {
         count = __popc(pieces);
         writes = begins;
@@ -111,6 +114,28 @@ struct RingPatch {
                  "l"(record.active |
                      static_cast<std::uint64_t>(static_cast<std::uint32_t>(record.stride)) << 32)
                  : "memory");
+  }
+
+  // Of all lanes, in rows of lanes that are evenly apart; 0 where they are not.
+  template <class AnyWarp>
+  __device__ static WarpRecord tile_of(const AnyWarp& warp, std::uint32_t active,
+                                       std::uint32_t lane, std::uint64_t begin,
+                                       std::uint64_t access) {
+    constexpr std::uint32_t kAll = ~std::uint32_t{0};
+    if (active != kAll) return {};
+    const auto apart = static_cast<std::int64_t>(warp.address - begin);
+    const std::int64_t step = __shfl_sync(kAll, apart, 1);
+    const std::uint32_t others = __ballot_sync(kAll, apart != step * lane);
+    const int lanes = __ffs(static_cast<int>(others)) - 1;  // of a row
+    if (lanes < 2 || (lanes & (lanes - 1)) != 0) return {};
+    const std::int64_t row = __shfl_sync(kAll, apart, lanes);
+    const int row_log = 31 - __clz(lanes);
+    const bool even = static_cast<std::int32_t>(step) == step &&
+                      static_cast<std::int32_t>(row) == row &&
+                      apart == row * (lane >> row_log) + step * (lane & (lanes - 1));
+    if (!__all_sync(kAll, even)) return {};
+    return WarpRecord::tile(begin, warp.width, access, static_cast<std::int32_t>(step),
+                            static_cast<std::int32_t>(row), row_log);
   }
 
   // Until there is room for the slot.

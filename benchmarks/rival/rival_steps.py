@@ -96,6 +96,7 @@ class Server:
             command = [arguments.pastaprof, "run", "--adapter", "sanitizer", "--tool", tool, "--launches", "all",
                        "-o", f"/tmp/rival-{tool}.pasta", "--force", "--format", "json", "--report", str(self.report),
                        "--", *command]
+        self.file = open(folder / "told.jsonl", "a")
         self.errors = open(folder / f"{tool}.err", "w")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
                                         text=True, env=environment)
@@ -111,6 +112,7 @@ class Server:
         self.process.stdin.flush()
         self.turns.append({**order, **self.told()})
         self.steps += order["steps"]
+        print(json.dumps({"server": self.tool, **self.turns[-1]}), file=self.file, flush=True)
 
     def end(self):
         self.process.stdin.close()
@@ -119,16 +121,17 @@ class Server:
 
 def of_sizes(rows, steps):
     """What one step asks for, by the sizes of objects."""
-    sums = collections.defaultdict(lambda: [0, 0])
-    for size, lanes, asked in rows:
-        sums[size][0] += lanes
-        sums[size][1] += asked
-    return {size: [value / steps for value in values] for size, values in sums.items()}
+    sums = collections.defaultdict(lambda: [0, 0, 0])
+    for size, *values in rows:
+        sums[size] = [sum + value for sum, value in zip(sums[size], values)]
+    return collections.defaultdict(lambda: [0, 0, 0], {size: [value / steps for value in values]
+                                                       for size, values in sums.items()})
 
 
 def rival_rows(path):
     told = json.loads(path.read_text())
-    return told, [(row["size"], row["reads"] + row["writes"] + row["atomics"], row["asked"]) for row in told["objects"]]
+    return told, [(row["size"], row["reads"] + row["writes"] + row["atomics"], row["asked"],
+                   row["sectors"] * SECTOR) for row in told["objects"]]
 
 
 def access_rows(path):
@@ -137,13 +140,14 @@ def access_rows(path):
             names = [column["name"] for column in part["columns"]]
             rows = [dict(zip(names, row)) for row in part["rows"]]
             return [(None if row["object"] == "unknown" else row["size"], row["reads"] + row["writes"] + row["atomics"],
-                     row["asked"]) for row in rows if row["asked"]]
+                     row["asked"], row["moved"]) for row in rows if row["asked"]]
     return []
 
 
 def measure(arguments):
     folder = pathlib.Path(arguments.folder) / arguments.model
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "told.jsonl").unlink(missing_ok=True)
     servers = [Server(arguments, tool, folder) for tool in ("rival", *arguments.tools)]
     for server in servers:
         server.told()
@@ -158,7 +162,6 @@ def measure(arguments):
                 server.ask(steps=arguments.steps, threads=threads, answer=str(path))
                 answers[threads] = rival_rows(path)
     ends = {server.tool: server.end() for server in servers}
-    (folder / "told.json").write_text(json.dumps({server.tool: server.turns for server in servers}))
     told, rows = answers[arguments.threads[-1]]
     wanted = of_sizes(rows, arguments.steps)
     accesses = sum(row["warps"] for row in told["objects"]) / arguments.steps
@@ -181,10 +184,11 @@ def measure(arguments):
     for server in servers:
         if server.tool == "access" and server.report.exists():
             got = of_sizes(access_rows(server.report), server.steps)
-            different = {size: (wanted.get(size), got.get(size)) for size in wanted.keys() | got.keys()
-                         if wanted.get(size) != got.get(size)}
-            print(f"{arguments.model}: lanes and bytes of objects of {len(wanted)} sizes "
-                  f"{'are the same' if not different else f'DIFFER: {different}'}", flush=True)
+            for what, of in (("lanes and bytes", slice(0, 2)), ("sectors", slice(2, 3))):
+                different = {size: (wanted[size][of], got[size][of]) for size in wanted.keys() | got.keys()
+                             if wanted[size][of] != got[size][of]}
+                print(f"{arguments.model}: {what} of objects of {len(wanted)} sizes "
+                      f"{'are the same' if not different else f'DIFFER: {different}'}", flush=True)
             if arguments.model == "copy":
                 print(f"copy: known {COPY_BYTES // 4} lanes and {COPY_BYTES} bytes each way: {wanted}", flush=True)
 
