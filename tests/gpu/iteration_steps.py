@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Steps of a model, each of them an iteration; prints one JSON object with their times in ms.
+"""Steps of a model, each of them an iteration, after others that are a part of the first; prints one JSON object with
+their times in ms.
 
-    iteration_steps.py MODEL STEPS"""
+    iteration_steps.py MODEL STEPS [WARM_UP]"""
 import json
 import sys
 import time
@@ -15,7 +16,7 @@ from workload import make
 def main():
     torch.backends.cuda.matmul.allow_tf32 = True
     step = make(sys.argv[1])
-    for _ in range(5):
+    for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 5):
         step()
     times = []
     for _ in range(int(sys.argv[2])):
