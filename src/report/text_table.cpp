@@ -18,6 +18,7 @@ constexpr std::size_t kGap = 2;
 constexpr std::string_view kUnknown = "-";
 // Names are not shortened below these widths; rather the table is cut into blocks.
 constexpr std::size_t kLeastKey = 24;
+constexpr std::size_t kLeastSecond = 20;  // which mostly tells apart what the first is about
 constexpr std::size_t kLeastName = 12;
 
 // One column as text.
@@ -106,7 +107,9 @@ std::vector<TextColumn> make_columns(const Table& table, std::size_t rows, TimeU
       out.natural = std::max(out.natural, width_of(out.cells.back()));
     }
     out.align = has_text || (!has_numbers[i] && unit == Unit::kNone) ? Align::kLeft : Align::kRight;
-    out.least = has_text ? std::min(out.natural, std::max(least, i == 0 ? kLeastKey : kLeastName))
+    out.least = has_text ? std::min(out.natural, std::max(least, i == 0   ? kLeastKey
+                                                                 : i == 1 ? kLeastSecond
+                                                                          : kLeastName))
                          : out.natural;
   }
   return columns;

@@ -5,12 +5,13 @@
 """
 import struct
 
-UNKNOWN, SHARED, SEVERAL, OTHERS = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1
+UNKNOWN, SHARED, SEVERAL, OTHERS, LOCAL = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1, 2**64 - 3
 OBJECTS, ACCESSES, SITES, BLOCKS, SETS, RUNS, FINGERPRINTS, ACTIVITY, BALANCE = range(1, 10)
-SKIPPED, ITERATION, STREAM, UNSEEN, SAMPLES = 11, 12, 13, 16, 18
+SKIPPED, ITERATION, STREAM, UNSEEN, MAPPED, SAMPLES = 11, 12, 13, 16, 17, 18
 UNTOLD, ISSUED, STALLED = range(3)
 WAITCNT, BARRIER = 3, 5
-GLOBAL_SPACE, SHARED_SPACE = 0, 1
+GLOBAL_SPACE, SHARED_SPACE, LOCAL_SPACE = 0, 1, 2
+SINGLE, BROADCAST, UNIT, STRIDED, PIECES, GATHER = range(6)
 READ, WRITE, ATOMIC = 0, 1, 2
 
 
@@ -59,6 +60,45 @@ def access():
     return whole, whole[:-30], tma, result()
 
 
+def site(number, space, access, object, pattern, warps=100, lanes=32, width=4, sectors=0, needed=0, used=0, misaligned=0,
+         passes=0, free=0, crowd=0, step=0):
+    """A row of SITES, all of whose warps are alike."""
+    patterns = [warps if kind == pattern else 0 for kind in range(6)]
+    return (number, space, access, width, object, warps, warps * lanes, warps * lanes * width, used * warps,
+            sectors * warps, needed * warps, misaligned, *patterns, passes * warps, free * warps, crowd * warps, step, step,
+            passes, crowd)
+
+
+def faults():
+    """A kernel for each fault, all of one launch of 64 groups of 2 warps."""
+    def launch(*sites, objects=(), names=("a.cu:3 LDG", "a.cu:4 LDG", "a.cu:5 LDG"), more=()):
+        return result(*more, table(OBJECTS, [(1, 0x10000, 65536)], ["in"]),
+                      *([table(ACCESSES, [(*row, 0, 0) for row in objects])] if objects else []),
+                      *([table(SITES, sites, names[:len(sites)])] if sites else []), grid=(64, 1, 1))
+    def read(number, pattern, **more):
+        return site(number, GLOBAL_SPACE, READ, 1, pattern, **more)
+    fields = [read(i, STRIDED, sectors=16, needed=4, used=128, step=16) for i in range(3)]
+    # 4096 operations of 128 warps on 16 words of an object that nothing else is done with.
+    bins = site(0, GLOBAL_SPACE, ATOMIC, 1, GATHER, warps=128, sectors=2, needed=2, used=64, crowd=3)
+    return (
+        launch(*fields, objects=[(1, 1, 9600, 0, 0, 300, 38400, 38400, 4800, 8192)]),
+        launch(read(0, BROADCAST, warps=12800, sectors=1, needed=1, used=4),
+               objects=[(1, 1, 409600, 0, 0, 12800, 1638400, 51200, 12800, 256)]),
+        launch(read(0, SINGLE, lanes=1, warps=6000, sectors=1, needed=1, used=4),
+               objects=[(1, 1, 6000, 0, 0, 6000, 24000, 24000, 6000, 256)]),
+        launch(read(0, UNIT, lanes=8, warps=1000, sectors=4, needed=1, used=32),
+               objects=[(1, 1, 8000, 0, 0, 1000, 32000, 32000, 4000, 256)]),
+        launch(read(0, UNIT, warps=4000, sectors=5, needed=4, used=128, misaligned=4000),
+               objects=[(1, 1, 128000, 0, 0, 4000, 512000, 512000, 20000, 4096)]),
+        launch(read(0, GATHER, sectors=32, needed=4, used=128, warps=400),
+               objects=[(1, 1, 12800, 0, 0, 400, 51200, 51200, 12800, 4096)]),
+        launch(bins, objects=[(1, 1, 0, 0, 4096, 128, 16384, 8192, 256, 64)], names=("a.cu:9 RED",)),
+        launch(site(0, SHARED_SPACE, READ, SHARED, STRIDED, width=8, passes=32, free=2, step=256), names=("a.cu:7 LDS",)),
+        launch(objects=[(LOCAL, 1, 640, 320, 0, 30, 3840, 0, 0, 0), (1, 1, 960, 0, 0, 30, 3840, 3840, 120, 3840)]),
+        *(launch(more=(table(UNSEEN, [(tiles, 0, textures)]), *([table(MAPPED, [(1,)])] if tiles else []))) for tiles, textures
+          in ((2, 0), (0, 1), (1, 1), (4, 0))))
+
+
 def hotpages():
     # object, address, block, blocks: reads, writes, atomics, sectors
     names = ["weights", "state"]
@@ -67,8 +107,9 @@ def hotpages():
                                            (1, 0x600000, 1 << 20, 1, 64, 0, 0, 8),
                                            (2, 0x900000, 1 << 20, 1, 0, 512, 0, 64)]))
     second = result(objects, table(BLOCKS, [(1, 0x600000, 1 << 20, 2, 64, 0, 0, 8), (UNKNOWN, 0, 0, 0, 0, 0, 7, 1),
-                                            (2, 0x900000, 1 << 20, 1, 0, 512, 0, 64)]))
-    return first, second
+                                            (2, 0x900000, 1 << 20, 1, 0, 512, 0, 64)]),
+                    table(UNSEEN, [(1, 0, 0)]), table(MAPPED, [(1,)]))
+    return first, second, result(objects, table(UNSEEN, [(1, 0, 0)]))
 
 
 def reuse():
@@ -78,7 +119,7 @@ def reuse():
                    table(RUNS, [(1, 0, 4096), (2, 0, 512), (2, 1024, 1536)]),
                    table(FINGERPRINTS, [(4, 160, 160, 0)]))
     second = result(objects, table(SETS, [(2, 32, 64, 8192, 256, 2048), (UNKNOWN, 1, 1, 4, 1, 0)]),
-                    table(RUNS, [(2, 256, 2304)]), table(FINGERPRINTS, [(4, 256, 64, 1)]))
+                    table(RUNS, [(2, 256, 2304)]), table(FINGERPRINTS, [(4, 256, 64, 1)]), table(UNSEEN, [(0, 2, 0)]))
     return first, second
 
 
@@ -111,6 +152,6 @@ def samples():
 
 
 if __name__ == "__main__":
-    for case in (access, hotpages, reuse, iterations, divergence, samples):
+    for case in (access, faults, hotpages, reuse, iterations, divergence, samples):
         for number, blob in enumerate(case(), 1):
             print(case.__name__, f"B{number}", blob.hex())

@@ -99,7 +99,8 @@ class Oclgrind(unittest.TestCase):
         self.assertEqual(report["trace"]["events"], {"device": 9})
         names, rows = self.rows(report, "objects")
         efficiency = names.index("efficiency")
-        self.assertEqual({tuple(v for i, v in enumerate(r) if i != efficiency) for r in rows}, OBJECTS)
+        self.assertEqual({(*r[:efficiency], *r[efficiency + 1:-1]) for r in rows}, OBJECTS)
+        self.assertEqual({r[-1] for r in rows}, {"no"}, "nothing is uncovered")
         shares = {(r[0], r[1]): r[efficiency] for r in rows}
         self.assertEqual(shares["vector_add", "a (buffer 1)"], 1)
         self.assertEqual(shares["strided", "a (buffer 4)"], 0.125)
@@ -138,7 +139,7 @@ class Oclgrind(unittest.TestCase):
         for site in sites:
             self.assertRegex(site["site"], r"^input\.cl:\d+:\d+ (load|store|call|atomicrmw)$")
         findings = {p["id"] for r in report["reports"] for p in r["parts"] if p["type"] == "finding"}
-        self.assertEqual(findings, {"atomic-contention", "few-lanes", "no-times"})
+        self.assertEqual(findings, {"atomic-contention", "few-lanes", "more-poor-coalescing", "no-times"})
 
         kernels = {k["kernel"]: k for k in self.table(report, "divergence", "kernels")}
         balance = ("warps", "groups", "idle_groups", "median", "most", "imbalance")
@@ -171,7 +172,7 @@ class Oclgrind(unittest.TestCase):
         report = self.report_of("iterations", ("--tool", "reuse"))
         rows = [list(r.values()) for r in self.table(report, "reuse", "iterations")]
         # 4 KiB of each of a, b and c, twice; then all 8 KiB of a, and 1 KiB of c. Together 8 + 4 + 4.
-        self.assertEqual(rows, [[f"step#{i}", 3, 16384, 2 * 12288 + 9216, 33792] for i in range(2)])
+        self.assertEqual(rows, [[f"step#{i}", 3, 16384, 2 * 12288 + 9216, 33792, 0] for i in range(2)])
         pairs = {(p["before"], p["kernel"]): (p["launches"], p["shared"]) for p in self.table(report, "reuse", "pairs")}
         self.assertEqual(pairs, {("vector_add", "vector_add"): (3, 3 * 12288),
                                  ("vector_add", "strided"): (3, 3 * 5120), ("strided", "vector_add"): (2, 2 * 5120)})
@@ -241,7 +242,8 @@ class Oclgrind(unittest.TestCase):
         self.assertIn("run in a simulator", result.stderr)
         names, rows = self.rows(json.loads((self.folder / "r.json").read_text()), "objects")
         efficiency = names.index("efficiency")
-        self.assertEqual({tuple(v for i, v in enumerate(r) if i != efficiency) for r in rows}, OBJECTS)
+        self.assertEqual({(*r[:efficiency], *r[efficiency + 1:-1]) for r in rows}, OBJECTS)
+        self.assertEqual({r[-1] for r in rows}, {"no"}, "nothing is uncovered")
 
     def run_twice(self, *options, code=0, program=("iterations",), **also):
         result = subprocess.run([PROGRAM, "run", "-f", "-o", "t.pasta", "--tool", "reuse,kernels", "--format", "json",
@@ -282,7 +284,7 @@ class Oclgrind(unittest.TestCase):
         report = json.loads((self.folder / "r.json").read_text())
         # Of step#0 and step#1 the first begins when one iteration has ended.
         rows = [list(r.values()) for r in self.table(report, "reuse", "iterations")]
-        self.assertEqual(rows, [["step#1", 3, 16384, 2 * 12288 + 9216, 33792]])
+        self.assertEqual(rows, [["step#1", 3, 16384, 2 * 12288 + 9216, 33792, 0]])
 
     def test_what_two_runs_read_and_how_they_end(self):
         both = self.folder / "both"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,11 +25,12 @@ using device::SiteRow;
 
 // Findings of one kind are about the rows that matter most.
 constexpr std::size_t kMostFindings = 3;
-constexpr double kPoorEfficiency = 0.5;
 constexpr double kWorthNoting = 0.1;    // of all bytes moved, passes or atomics
 constexpr double kManyConflicts = 1.5;  // passes for each that is needed
 constexpr double kManyAtOnce = 4;       // lanes at one address
-constexpr double kManySectors = 1.2;    // of misaligned rows, for each that is needed
+constexpr double kManyForOne = 64;      // atomics of a launch for each address,
+constexpr double kManyWarps = 32;       // when it has so many warps,
+constexpr double kManyOfGroup = 2;      // and each group does so many
 
 // One object in all launches of one kernel.
 struct ObjectKey {
@@ -48,12 +50,68 @@ struct ObjectSum {
 struct Site {
   SiteSum sum;
   std::string object;
+  std::uint64_t launches = 0, groups = 0, launched_warps = 0;  // of launches that have it
 };
 using ObjectLine = std::pair<const ObjectKey, ObjectSum>;
 using SiteLine = std::pair<const SiteKey, Site>;
 
 Cell efficiency_cell(const AccessCounts& counts) {
   return ratio_cell(counts.used_bytes, moved_bytes(counts.sectors));
+}
+
+// Places of one kernel where the same costs something, as where it accesses the fields of a
+// structure.
+struct Places {
+  const SiteLine* worst = nullptr;
+  double worst_cost = 0, cost = 0;
+  std::size_t count = 0;
+  SiteSum sum;
+  std::uint64_t launched_warps = 0;
+
+  void add(const SiteLine* line, double more) {
+    if (worst == nullptr || more > worst_cost) {
+      worst = line;
+      worst_cost = more;
+    }
+    cost += more;
+    ++count;
+    sum.add(line->second.sum);
+    launched_warps += line->second.launched_warps;
+  }
+  // "kernel at a.cu:12 LDG and 2 more places, of in (buffer 6),".
+  [[nodiscard]] std::string text() const {
+    const auto& [key, site] = *worst;
+    const std::string more =
+        count == 1 ? "" : fmt::format(" and {} more place{}", count - 1, count == 2 ? "" : "s");
+    return fmt::format("{} at {}{}, of {},", key.kernel, key.site, more, site.object);
+  }
+};
+// Which are alike: kernel, object, what is wrong, and the stride where there is one.
+using Alike = std::tuple<std::string, std::string, Fault, std::int64_t>;
+// Those that cost most first.
+std::vector<const Places*> by_cost(const std::map<Alike, Places>& all) {
+  std::vector<const Places*> order;
+  for (const auto& [alike, places] : all) order.push_back(&places);
+  std::ranges::stable_sort(order, std::ranges::greater(), &Places::cost);
+  return order;
+}
+std::int64_t stride_of(const SiteSum& sum) {
+  return sum.counts.strided > 0 && sum.least_step == sum.most_step ? sum.least_step : 0;
+}
+
+bool is_of(const SiteKey& key, device::Space space) {
+  return key.space == static_cast<std::uint64_t>(space);
+}
+bool is_atomic(const SiteKey& key) {
+  return key.access == static_cast<std::uint64_t>(device::Access::kAtomic);
+}
+
+std::uint64_t product(const std::uint32_t (&sizes)[3]) {
+  return std::uint64_t{sizes[0]} * sizes[1] * sizes[2];
+}
+std::uint64_t warps_of(const device::PatchResult& result) {
+  return product(result.grid) *
+         ((product(result.block) + device::kWarpLanes - 1) / device::kWarpLanes);
 }
 
 Cell known_cell(double value) { return value > 0 ? Cell(value) : Cell(); }
@@ -81,6 +139,7 @@ class AccessTool : public Tool {
       moved += moved_bytes(row.second.counts.sectors);
     }
     for (const SiteLine& site : sites_) sites.push_back(&site);
+    find_addresses();
     std::ranges::stable_sort(global, std::ranges::greater(),
                              [](const ObjectLine* row) { return row->second.counts.sectors; });
     std::ranges::stable_sort(shared, std::ranges::greater(),
@@ -90,11 +149,15 @@ class AccessTool : public Tool {
       const device::SiteCounts& counts = site->second.sum.counts;
       return std::pair(counts.sectors, counts.passes);
     });
-    add_findings(report, global, sites, moved);
+    std::ranges::stable_sort(local, std::ranges::greater(),
+                             [](const ObjectLine* row) { return row->second.counts.asked_bytes; });
+    add_findings(report, global, local, sites, moved);
     report.parts.emplace_back(kernels());
     report.parts.emplace_back(objects(global));
     report.parts.emplace_back(shared_memory(shared));
     report.parts.emplace_back(places(sites));
+    std::erase_if(sites, [](const SiteLine* line) { return !is_atomic(line->first); });
+    if (!sites.empty()) report.parts.emplace_back(atomics(sites));
     if (!local.empty()) report.parts.emplace_back(local_memory(local));
     return report;
   }
@@ -113,11 +176,13 @@ class AccessTool : public Tool {
   }
   void take_accesses(const LaunchResult& launch, const device::ResultTable& table) {
     for (const AccessRow& row : device::rows_of<AccessRow>(table)) {
+      // What every process has for itself is one.
+      const bool shared = row.object == device::kSharedMemory || row.object == device::kLocalMemory;
       ObjectSum& sum = objects_[{launch.kernel, results_.label(launch.process, row.object),
-                                 launch.process.value, row.object}];
+                                 shared ? 0 : launch.process.value, row.object}];
       ++sum.launches;
       device::add_row(sum.counts, row.counts);
-      if (row.object != device::kSharedMemory && row.object != device::kLocalMemory) {
+      if (!shared) {
         Kernel& kernel = kernels_[launch.kernel];
         kernel.asked += row.counts.asked_bytes;
         kernel.sectors += row.counts.sectors;
@@ -139,7 +204,31 @@ class AccessTool : public Tool {
       const bool same = site.sum.counts.warps == 0 || site.object == object;
       site.object = same ? object : "several";
       site.sum.add(rows[i]);
+      ++site.launches;
+      site.groups += product(launch.result.grid);
+      site.launched_warps += warps_of(launch.result);
     }
+  }
+
+  // How many addresses of an object a kernel changes by atomic operations, where it does nothing
+  // else with it.
+  void find_addresses() {
+    for (const auto& [key, sum] : objects_) {
+      const AccessCounts& counts = sum.counts;
+      if (counts.atomics == 0 || counts.reads + counts.writes > 0 || !sum.exact) continue;
+      const std::uint64_t width = counts.asked_bytes / counts.atomics;
+      if (width == 0) continue;
+      std::uint64_t& addresses = addresses_[{key.kernel, key.object}];
+      addresses = std::max(addresses, sum.touched / width);
+    }
+  }
+  // Of a launch, on average; 0 where that is not known.
+  [[nodiscard]] std::uint64_t addresses_of(const SiteLine* line) const {
+    const auto known = addresses_.find({line->first.kernel, line->second.object});
+    return known == addresses_.end() ? 0 : known->second;
+  }
+  [[nodiscard]] double atomics_an_address(const SiteLine* line) const {
+    return ratio(ratio(line->second.sum.counts.lanes, line->second.launches), addresses_of(line));
   }
 
   [[nodiscard]] Table kernels() const {
@@ -150,7 +239,8 @@ class AccessTool : public Tool {
                             {"time", Unit::kNanoseconds},
                             {"asked", Unit::kBytes},
                             {"moved", Unit::kBytes},
-                            {"moved_per_second", Unit::kBytes}},
+                            {"moved_per_second", Unit::kBytes},
+                            {"uncovered"}},
                 .rows = {}};
     std::vector<const std::pair<const std::string, Kernel>*> order;
     for (const auto& line : kernels_) order.push_back(&line);
@@ -166,12 +256,13 @@ class AccessTool : public Tool {
       table.rows.push_back(
           {name, count_cell(kernel.launches), results_.time_cell(name),
            known ? count_cell(kernel.asked) : Cell(), known ? moved_cell(kernel.sectors) : Cell(),
-           known ? results_.rate_cell(name, kernel.launches, kernel.sectors) : Cell()});
+           known ? results_.rate_cell(name, kernel.launches, kernel.sectors) : Cell(),
+           results_.uncovered_cell(name)});
     }
     return table;
   }
 
-  static Table objects(const std::vector<const ObjectLine*>& rows) {
+  [[nodiscard]] Table objects(const std::vector<const ObjectLine*>& rows) const {
     Table table{.id = "objects",
                 .title = "Global memory, by kernel and object",
                 .columns = {{"kernel"},
@@ -184,7 +275,8 @@ class AccessTool : public Tool {
                             {"moved", Unit::kBytes},
                             {"efficiency", Unit::kShare},
                             {"touched", Unit::kBytes},
-                            {"size", Unit::kBytes}},
+                            {"size", Unit::kBytes},
+                            {"uncovered"}},
                 .rows = {}};
     for (const ObjectLine* row : rows) {
       const auto& [key, sum] = *row;
@@ -194,12 +286,13 @@ class AccessTool : public Tool {
                             count_cell(counts.reads), count_cell(counts.writes),
                             count_cell(counts.atomics), count_cell(counts.asked_bytes),
                             moved_cell(counts.sectors), efficiency_cell(counts),
-                            known ? count_cell(sum.touched) : Cell(), sum.bytes});
+                            known ? count_cell(sum.touched) : Cell(), sum.bytes,
+                            results_.uncovered_cell(key.kernel)});
     }
     return table;
   }
 
-  static Table shared_memory(const std::vector<const ObjectLine*>& rows) {
+  [[nodiscard]] Table shared_memory(const std::vector<const ObjectLine*>& rows) const {
     Table table{.id = "shared",
                 .title = "Shared memory, by kernel",
                 .columns = {{"kernel"},
@@ -210,7 +303,8 @@ class AccessTool : public Tool {
                             {"asked", Unit::kBytes},
                             {"passes", Unit::kCount},
                             {"conflict_free", Unit::kCount},
-                            {"conflicts"}},
+                            {"conflicts"},
+                            {"uncovered"}},
                 .rows = {}};
     for (const ObjectLine* row : rows) {
       const AccessCounts& counts = row->second.counts;
@@ -218,33 +312,33 @@ class AccessTool : public Tool {
                             count_cell(counts.reads), count_cell(counts.writes),
                             count_cell(counts.atomics), count_cell(counts.asked_bytes),
                             count_cell(counts.passes), count_cell(counts.passes_without_conflicts),
-                            counts.passes_without_conflicts > 0
-                                ? Cell(static_cast<double>(counts.passes) /
-                                       static_cast<double>(counts.passes_without_conflicts))
-                                : Cell()});
+                            ratio_cell(counts.passes, counts.passes_without_conflicts),
+                            results_.uncovered_cell(row->first.kernel)});
     }
     return table;
   }
 
-  static Table local_memory(const std::vector<const ObjectLine*>& rows) {
+  [[nodiscard]] Table local_memory(const std::vector<const ObjectLine*>& rows) const {
     Table table{.id = "local",
                 .title = "Local memory (spilled registers and arrays of threads), by kernel",
                 .columns = {{"kernel"},
                             {"launches", Unit::kCount},
                             {"reads", Unit::kCount},
                             {"writes", Unit::kCount},
-                            {"asked", Unit::kBytes}},
+                            {"asked", Unit::kBytes},
+                            {"uncovered"}},
                 .rows = {}};
     for (const ObjectLine* row : rows) {
       const AccessCounts& counts = row->second.counts;
       table.rows.push_back({row->first.kernel, count_cell(row->second.launches),
                             count_cell(counts.reads), count_cell(counts.writes),
-                            count_cell(counts.asked_bytes)});
+                            count_cell(counts.asked_bytes),
+                            results_.uncovered_cell(row->first.kernel)});
     }
     return table;
   }
 
-  static Table places(const std::vector<const SiteLine*>& sites) {
+  [[nodiscard]] Table places(const std::vector<const SiteLine*>& sites) const {
     Table table{.id = "sites",
                 .title = "Places of kernels that access memory",
                 .columns = {{"kernel"},
@@ -257,54 +351,82 @@ class AccessTool : public Tool {
                             {"lanes"},
                             {"sectors", Unit::kCount},
                             {"needed", Unit::kCount},
+                            {"efficiency", Unit::kShare},
                             {"pattern"},
                             {"misaligned", Unit::kCount},
                             {"conflicts"},
                             {"worst", Unit::kCount},
                             {"crowd"},
-                            {"most_crowded", Unit::kCount}},
+                            {"most_crowded", Unit::kCount},
+                            {"uncovered"}},
                 .rows = {}};
     for (const SiteLine* line : sites) {
       const auto& [key, site] = *line;
       const device::SiteCounts& counts = site.sum.counts;
-      const bool global = key.space == static_cast<std::uint64_t>(device::Space::kGlobal);
-      const bool shared = key.space == static_cast<std::uint64_t>(device::Space::kShared);
-      const bool atomic = key.access == static_cast<std::uint64_t>(device::Access::kAtomic);
-      table.rows.push_back({key.kernel, key.site, std::string(space_name(key.space)),
-                            std::string(access_name(key.access)), count_cell(site.sum.width),
-                            site.object, count_cell(counts.warps),
-                            ratio_cell(counts.lanes, counts.warps),
-                            global ? count_cell(counts.sectors) : Cell(),
-                            global ? count_cell(counts.needed_sectors) : Cell(),
-                            pattern_of(site.sum), global ? count_cell(counts.misaligned) : Cell(),
-                            shared ? known_cell(excess_passes(site.sum)) : Cell(),
-                            shared ? count_cell(site.sum.degree) : Cell(),
-                            atomic ? known_cell(mean_crowd(site.sum)) : Cell(),
-                            atomic ? count_cell(site.sum.crowd) : Cell()});
+      const bool global = is_of(key, device::Space::kGlobal);
+      const bool shared = is_of(key, device::Space::kShared);
+      const bool atomic = is_atomic(key);
+      table.rows.push_back(
+          {key.kernel, key.site, std::string(space_name(key.space)),
+           std::string(access_name(key.access)), count_cell(site.sum.width), site.object,
+           count_cell(counts.warps), ratio_cell(counts.lanes, counts.warps),
+           global ? count_cell(counts.sectors) : Cell(),
+           global ? count_cell(counts.needed_sectors) : Cell(),
+           ratio_cell(counts.used_bytes, moved_bytes(counts.sectors)), pattern_of(site.sum),
+           global ? count_cell(counts.misaligned) : Cell(),
+           shared ? known_cell(excess_passes(site.sum)) : Cell(),
+           shared ? count_cell(site.sum.degree) : Cell(),
+           atomic ? known_cell(mean_crowd(site.sum)) : Cell(),
+           atomic ? count_cell(site.sum.crowd) : Cell(), results_.uncovered_cell(key.kernel)});
     }
     return table;
   }
 
+  [[nodiscard]] Table atomics(std::vector<const SiteLine*> sites) const {
+    Table table{.id = "atomics",
+                .title = "Atomic operations, by place",
+                .columns = {{"kernel"},
+                            {"site"},
+                            {"object"},
+                            {"launches", Unit::kCount},
+                            {"atomics", Unit::kCount},
+                            {"crowd"},
+                            {"most_crowded", Unit::kCount},
+                            {"addresses", Unit::kCount},
+                            {"per_address"},
+                            {"launch_warps"},
+                            {"uncovered"}},
+                .rows = {}};
+    std::ranges::stable_sort(sites, std::ranges::greater(), steps_of);
+    for (const SiteLine* line : sites) {
+      const auto& [key, site] = *line;
+      const std::uint64_t addresses = addresses_of(line);
+      table.rows.push_back(
+          {key.kernel, key.site, site.object, count_cell(site.launches),
+           count_cell(site.sum.counts.lanes), known_cell(mean_crowd(site.sum)),
+           count_cell(site.sum.crowd), addresses > 0 ? count_cell(addresses) : Cell(),
+           known_cell(atomics_an_address(line)), ratio_cell(site.launched_warps, site.launches),
+           results_.uncovered_cell(key.kernel)});
+    }
+    return table;
+  }
+
+  // That come one after the other, as far as one warp is asked.
+  static std::uint64_t steps_of(const SiteLine* line) { return line->second.sum.counts.crowds; }
+
   void add_findings(Report& report, const std::vector<const ObjectLine*>& global,
+                    const std::vector<const ObjectLine*>& local,
                     const std::vector<const SiteLine*>& sites, double moved) const {
     add_poor_sites(report, sites, moved);
     add_conflicts(report, sites);
     add_contention(report, sites);
+    add_spills(report, local);
     double unknown = 0;
     for (const ObjectLine* row : global) {
       if (row->first.number == device::kUnknownObject)
         unknown += moved_bytes(row->second.counts.sectors);
     }
-    if (unknown > 0) {
-      report.parts.emplace_back(
-          Finding{.id = "unknown-objects",
-                  .level = Finding::Level::kInfo,
-                  .text = "some accesses are outside of all memory objects that are known",
-                  .share = unknown / moved,
-                  .of = "bytes moved",
-                  .evidence = {{"moved", static_cast<std::int64_t>(unknown), Unit::kBytes}},
-                  .advice = {}});
-    }
+    add_unknown_objects(report, unknown, moved);
     if (std::ranges::any_of(global, [](const ObjectLine* row) { return !row->second.exact; })) {
       report.parts.emplace_back(
           Finding{.id = "touched-in-pieces",
@@ -319,88 +441,158 @@ class AccessTool : public Tool {
     results_.add_findings(report);
   }
 
-  // "kernel, input.cl:12 load (in (buffer 6))".
-  static std::string place(const SiteLine* line) {
-    const auto& [key, site] = *line;
-    return fmt::format("{} at {}, of {},", key.kernel, key.site, site.object);
+  // What the findings of one kind leave out.
+  static void add_more(Report& report, const char* id, std::size_t places, double share,
+                       const char* fault, const char* of) {
+    if (places == 0) return;
+    report.parts.emplace_back(
+        Finding{.id = id,
+                .level = Finding::Level::kInfo,
+                .text = fmt::format("{} more place{} with {}: table sites has all", places,
+                                    places == 1 ? "" : "s", fault),
+                .share = share,
+                .of = of,
+                .evidence = {{"places", count_cell(places), Unit::kCount}},
+                .advice = {}});
   }
 
   static void add_poor_sites(Report& report, const std::vector<const SiteLine*>& sites,
                              double moved) {
-    std::size_t found = 0;
+    std::map<Alike, Places> all;
     for (const SiteLine* line : sites) {
-      const SiteSum& sum = line->second.sum;
-      if (sum.counts.sectors == 0) continue;
-      const double of_moved = static_cast<double>(sum.counts.sectors) * kSectorBytes;
-      const double wasted = of_moved - static_cast<double>(sum.counts.used_bytes);
-      const double used = 1 - wasted / of_moved;
-      const bool misaligned = sum.counts.misaligned > 0 && excess_sectors(sum) >= kManySectors;
-      if (used >= kPoorEfficiency && !misaligned) continue;
-      if (wasted < kWorthNoting * moved || found++ >= kMostFindings) continue;
-      report.parts.emplace_back(Finding{
-          .id = used < kPoorEfficiency ? "poor-coalescing" : "misaligned",
-          .level = Finding::Level::kWarning,
-          .text = fmt::format("{} uses {:.0f}% of what memory moves", place(line), 100 * used),
-          .share = wasted / moved,
-          .of = "bytes moved",
-          .evidence = {{"sectors_per_access", static_cast<double>(sum.counts.sectors) /
-                                                  static_cast<double>(sum.counts.warps)},
-                       {"needed_per_access", static_cast<double>(sum.counts.needed_sectors) /
-                                                 static_cast<double>(sum.counts.warps)}},
-          .advice = sector_advice(sum)});
+      const auto& [key, site] = *line;
+      const SiteSum& sum = site.sum;
+      const Fault fault = fault_of(sum);
+      // What is wrong with lanes that meet at one address is not where the others are.
+      const bool crowded = is_atomic(key) && mean_crowd(sum) >= kManyAtOnce;
+      if (sum.counts.sectors == 0 || fault == Fault::kNone || crowded) continue;
+      all[{key.kernel, site.object, fault, stride_of(sum)}].add(
+          line, moved_bytes(sum.counts.sectors) - static_cast<double>(sum.counts.used_bytes));
     }
+    std::size_t found = 0, more = 0;
+    double left = 0;
+    for (const Places* places : by_cost(all)) {
+      if (places->cost < kWorthNoting * moved || found >= kMostFindings) {
+        more += places->count;
+        left += places->cost;
+        continue;
+      }
+      ++found;
+      const SiteSum& sum = places->sum;
+      const Fault fault = fault_of(places->worst->second.sum);
+      report.parts.emplace_back(Finding{
+          .id = fault == Fault::kMisaligned  ? "misaligned"
+                : fault == Fault::kBroadcast ? "broadcast"
+                                             : "poor-coalescing",
+          .level = Finding::Level::kWarning,
+          .text = fmt::format("{} uses {:.1f}% of what memory moves", places->text(),
+                              100 * used_share(sum)),
+          .share = places->cost / moved,
+          .of = "bytes moved",
+          .evidence = {{"sectors_per_access", ratio(sum.counts.sectors, sum.counts.warps)},
+                       {"needed_per_access", ratio(sum.counts.needed_sectors, sum.counts.warps)}},
+          .advice = sector_advice(sum, ratio(sum.counts.warps, places->launched_warps))});
+    }
+    add_more(report, "more-poor-coalescing", more, ratio(left, moved), "poor coalescing",
+             "bytes moved");
   }
 
-  static void add_conflicts(Report& report, std::vector<const SiteLine*> sites) {
-    const auto more = [](const SiteLine* line) {
-      const device::SiteCounts& counts = line->second.sum.counts;
-      return counts.passes - counts.passes_without_conflicts;
-    };
-    double all = 0;
-    for (const SiteLine* line : sites) all += static_cast<double>(line->second.sum.counts.passes);
-    std::ranges::stable_sort(sites, std::ranges::greater(), more);
-    std::size_t found = 0;
+  static void add_conflicts(Report& report, const std::vector<const SiteLine*>& sites) {
+    std::map<Alike, Places> all;
+    double passes = 0;
     for (const SiteLine* line : sites) {
-      const SiteSum& sum = line->second.sum;
-      if (excess_passes(sum) < kManyConflicts) continue;
-      const auto extra = static_cast<double>(more(line));
-      if (extra < kWorthNoting * all || found++ >= kMostFindings) continue;
+      const auto& [key, site] = *line;
+      const device::SiteCounts& counts = site.sum.counts;
+      passes += static_cast<double>(counts.passes);
+      if (excess_passes(site.sum) < kManyConflicts) continue;
+      all[{key.kernel, site.object, Fault::kNone, stride_of(site.sum)}].add(
+          line, static_cast<double>(counts.passes - counts.passes_without_conflicts));
+    }
+    std::size_t found = 0, more = 0;
+    double left = 0;
+    for (const Places* places : by_cost(all)) {
+      if (places->cost < kWorthNoting * passes || found >= kMostFindings) {
+        more += places->count;
+        left += places->cost;
+        continue;
+      }
+      ++found;
+      const SiteSum& sum = places->sum;
       report.parts.emplace_back(Finding{
           .id = "bank-conflicts",
           .level = Finding::Level::kWarning,
           .text = fmt::format("{} passes shared memory {:.1f} times as often as it would without "
                               "bank conflicts",
-                              place(line), excess_passes(sum)),
-          .share = extra / all,
+                              places->text(), excess_passes(sum)),
+          .share = places->cost / passes,
           .of = "passes of shared memory",
           .evidence = {{"passes", count_cell(sum.counts.passes), Unit::kCount},
                        {"worst", count_cell(sum.degree), Unit::kCount}},
           .advice = conflict_advice(sum)});
     }
+    add_more(report, "more-bank-conflicts", more, ratio(left, passes), "bank conflicts",
+             "passes of shared memory");
   }
 
-  static void add_contention(Report& report, std::vector<const SiteLine*> sites) {
-    const auto serial = [](const SiteLine* line) { return line->second.sum.counts.crowds; };
+  void add_contention(Report& report, std::vector<const SiteLine*> sites) const {
+    std::erase_if(sites, [](const SiteLine* line) { return steps_of(line) == 0; });
     double all = 0;
-    for (const SiteLine* line : sites) all += static_cast<double>(serial(line));
-    std::ranges::stable_sort(sites, std::ranges::greater(), serial);
+    for (const SiteLine* line : sites) all += static_cast<double>(steps_of(line));
+    std::ranges::stable_sort(sites, std::ranges::greater(), steps_of);
     std::size_t found = 0;
     for (const SiteLine* line : sites) {
-      const SiteSum& sum = line->second.sum;
-      if (mean_crowd(sum) < kManyAtOnce) continue;
-      const auto steps = static_cast<double>(serial(line));
+      const auto& [key, site] = *line;
+      // One of each group is what remains where groups have counts of their own.
+      const double each = atomics_an_address(line);
+      const double of_group = ratio(each, ratio(site.groups, site.launches));
+      const double warps = ratio(site.launched_warps, site.launches);
+      const bool of_launch = each >= kManyForOne && warps >= kManyWarps && of_group >= kManyOfGroup;
+      if (mean_crowd(site.sum) < kManyAtOnce && !of_launch) continue;
+      const auto steps = static_cast<double>(steps_of(line));
       if (steps < kWorthNoting * all || found++ >= kMostFindings) continue;
+      std::string text =
+          fmt::format("{} at {}, of {}, has {:.1f} lanes of a warp at the same address, at most {}",
+                      key.kernel, key.site, site.object, mean_crowd(site.sum), site.sum.crowd);
+      if (of_launch) {
+        text += fmt::format(
+            ", and in each launch {:.0f} operations for each of {} address{}, by "
+            "{:.0f} warps",
+            each, addresses_of(line), addresses_of(line) == 1 ? "" : "es", warps);
+      }
       report.parts.emplace_back(
           Finding{.id = "atomic-contention",
                   .level = Finding::Level::kWarning,
-                  .text = fmt::format("{} has {:.1f} lanes of a warp at the same address, at most "
-                                      "{}",
-                                      place(line), mean_crowd(sum), sum.crowd),
+                  .text = std::move(text),
                   .share = steps / all,
                   .of = "steps of atomic operations",
-                  .evidence = {{"atomics", count_cell(sum.counts.lanes), Unit::kCount},
-                               {"steps", count_cell(sum.counts.crowds), Unit::kCount}},
-                  .advice = contention_advice(sum)});
+                  .evidence = {{"atomics", count_cell(site.sum.counts.lanes), Unit::kCount},
+                               {"steps", count_cell(site.sum.counts.crowds), Unit::kCount}},
+                  .advice = contention_advice(site.sum, of_launch ? of_group : 0)});
+    }
+  }
+
+  // Local memory is memory like any other but for caches, so what registers had held costs as much.
+  void add_spills(Report& report, const std::vector<const ObjectLine*>& local) const {
+    std::size_t found = 0;
+    for (const ObjectLine* row : local) {
+      const auto& [key, sum] = *row;
+      const auto spilled = static_cast<double>(sum.counts.asked_bytes);
+      const auto kernel = kernels_.find(key.kernel);
+      const double global =
+          kernel == kernels_.end() ? 0 : static_cast<double>(kernel->second.asked);
+      if (spilled < kWorthNoting * (spilled + global) || found++ >= kMostFindings) continue;
+      report.parts.emplace_back(Finding{
+          .id = "local-memory",
+          .level = Finding::Level::kWarning,
+          .text =
+              fmt::format("{} reads {} and writes {} values in local memory, which holds spilled "
+                          "registers and arrays of threads",
+                          key.kernel, sum.counts.reads, sum.counts.writes),
+          .share = spilled / (spilled + global),
+          .of = "bytes that the kernel asks of global and local memory",
+          .evidence = {{"asked", count_cell(sum.counts.asked_bytes), Unit::kBytes}},
+          .advice = "allow a thread more registers (__launch_bounds__, -maxrregcount), unroll less "
+                    "or let it work on less at once, and index arrays of a thread by constants"});
     }
   }
 
@@ -408,6 +600,7 @@ class AccessTool : public Tool {
   std::map<std::string, Kernel> kernels_;
   std::map<ObjectKey, ObjectSum> objects_;
   std::map<SiteKey, Site> sites_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> addresses_;  // by kernel, object
 };
 
 Result<std::unique_ptr<Tool>> make(const Options&) { return std::make_unique<AccessTool>(); }

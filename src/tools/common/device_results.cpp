@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "device/warp.h"
+#include "tools/common/ratio.h"
 #include "tools/common/saturate.h"
 
 namespace pasta::tools {
@@ -42,6 +44,19 @@ std::string mapped_text(const std::set<std::string>& labels) {
 Cell count_cell(std::uint64_t value) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return static_cast<std::int64_t>(std::min(value, kMost));
+}
+
+void add_unknown_objects(Report& report, double unknown, double moved) {
+  if (unknown <= 0) return;
+  report.parts.emplace_back(Finding{
+      .id = "unknown-objects",
+      .level = Finding::Level::kInfo,
+      .text = "some accesses are outside of all memory objects that are known, or reach "
+              "past the end of one",
+      .share = unknown / moved,
+      .of = "bytes moved",
+      .evidence = {{"moved", static_cast<std::int64_t>(std::min(unknown, 9e18)), Unit::kBytes}},
+      .advice = {}});
 }
 
 Cell moved_cell(std::uint64_t sectors) {
@@ -233,6 +248,7 @@ void DeviceResults::take_tables(const LaunchResult& launch, bool of_this_run) {
       Unseen& unseen = unseen_[launch.kernel];
       for (const device::MappedRow& row : device::rows_of<device::MappedRow>(table)) {
         unseen.mapped.insert(label(launch.process, row.object));
+        mapped_.emplace(launch.process.value, row.object);
       }
     }
   }
@@ -257,35 +273,83 @@ std::string DeviceResults::label(ProcessId process, std::uint64_t number) const 
   return fmt::format("{} ({})", known->second.name, buffer);
 }
 
+Cell DeviceResults::uncovered_cell(const std::string& kernel) const {
+  const auto found = unseen_.find(kernel);
+  if (found == unseen_.end()) return std::string("no");
+  const device::UnseenRow& row = found->second.row;
+  const bool tiles = row.tensor_loads + row.tensor_stores > 0;
+  return std::string(row.textures == 0 ? "tiles" : tiles ? "tiles, textures" : "textures");
+}
+
+Cell DeviceResults::uncovered_cell(ProcessId process, std::uint64_t object) const {
+  if (mapped_.contains({process.value, object})) return std::string("tiles");
+  const bool all_known = std::ranges::all_of(unseen_, [](const auto& line) {
+    return !line.second.mapped.empty() && line.second.row.textures == 0;
+  });
+  return all_known ? Cell(std::string("no")) : Cell();
+}
+
 const device::ObjectRow* DeviceResults::object(ProcessId process, std::uint64_t number) const {
   const auto known = objects_.find({process.value, number});
   return known == objects_.end() ? nullptr : &known->second.row;
 }
 
-void DeviceResults::add_findings(Report& report) const {
-  if (launches_ == 0 && unreadable_ == 0) {
-    report.parts.emplace_back(Finding{
-        .id = "nothing-analysed",
-        .level = Finding::Level::kInfo,
-        .text = "no launch was analysed",
-        .of = {},
-        .evidence = {},
-        .advice = fmt::format("watch the program by: pastaprof run --tool {} -- PROGRAM", tool_)});
-  }
-  for (const auto& [kernel, unseen] : unseen_) {
+// A finding for each of those with the most launches; a model has dozens of such kernels.
+void DeviceResults::add_uncovered(Report& report) const {
+  constexpr std::size_t kMost = 3;
+  std::vector<const std::pair<const std::string, Unseen>*> order;
+  std::uint64_t more = 0;
+  for (const auto& line : unseen_) order.push_back(&line);
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [](const auto* line) { return line->second.launches; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto& [kernel, unseen] = *order[i];
+    if (i >= kMost) {
+      more += unseen.launches;
+      continue;
+    }
     report.parts.emplace_back(
         Finding{.id = "uncovered",
                 .level = Finding::Level::kWarning,
                 .text = fmt::format("{} accesses memory in ways that cannot be seen: its numbers "
                                     "leave that out{}",
                                     kernel, mapped_text(unseen.mapped)),
-                .of = {},
+                .share = ratio(unseen.launches, launches_),
+                .of = "analysed launches",
                 .evidence = {{"launches", count_cell(unseen.launches), Unit::kCount},
                              {"tensor_loads", count_cell(unseen.row.tensor_loads), Unit::kCount},
                              {"tensor_stores", count_cell(unseen.row.tensor_stores), Unit::kCount},
                              {"textures", count_cell(unseen.row.textures), Unit::kCount}},
                 .advice = {}});
   }
+  if (order.size() <= kMost) return;
+  report.parts.emplace_back(
+      Finding{.id = "more-uncovered",
+              .level = Finding::Level::kWarning,
+              .text = fmt::format("so {} {} more: column uncovered says which",
+                                  order.size() - kMost == 1 ? "does" : "do", order.size() - kMost),
+              .share = ratio(more, launches_),
+              .of = "analysed launches",
+              .evidence = {{"kernels", count_cell(order.size() - kMost), Unit::kCount},
+                           {"launches", count_cell(more), Unit::kCount}},
+              .advice = {}});
+}
+
+void DeviceResults::add_findings(Report& report) const {
+  if (launches_ == 0 && unreadable_ == 0) {
+    report.parts.emplace_back(
+        Finding{.id = "nothing-analysed",
+                .level = Finding::Level::kInfo,
+                .text = "no launch was analysed",
+                .of = {},
+                .evidence = {},
+                .advice = skipped_ > 0 ? "let --launches take some: all, or a regular expression "
+                                         "that matches names of kernels"
+                                       : fmt::format("watch the program by: pastaprof run --tool "
+                                                     "{} -- PROGRAM",
+                                                     tool_)});
+  }
+  add_uncovered(report);
   if (skipped_ > 0) {
     const double all = static_cast<double>(skipped_) + static_cast<double>(launches_);
     report.parts.emplace_back(
@@ -296,7 +360,7 @@ void DeviceResults::add_findings(Report& report) const {
                 .share = static_cast<double>(skipped_) / all,
                 .of = "launches",
                 .evidence = {{"count", count_cell(skipped_), Unit::kCount}},
-                .advice = {}});
+                .advice = "pastaprof run --launches says which are"});
   }
   add_loss(report, "not-analysed", dropped_, fmt::format("{} accesses were not analysed", dropped_),
            "a group has made more of them without a barrier than can be kept");

@@ -64,6 +64,12 @@ class DeviceResults {
   [[nodiscard]] bool is_uncovered(const std::string& kernel) const {
     return unseen_.contains(kernel);
   }
+  // What these access, for the column `uncovered` that each table has: "tiles", "textures", or
+  // both; "no" where there are none.
+  [[nodiscard]] Cell uncovered_cell(const std::string& kernel) const;
+  // Of an object: "tiles" where such a kernel was given a tensor map of it. Unknown of others when
+  // it is not known what some kernel accesses so.
+  [[nodiscard]] Cell uncovered_cell(ProcessId process, std::uint64_t object) const;
   // For tools that show times: whose they are.
   void add_times(Report& report) const;
   // What the numbers do not hold: launches that were not analysed, accesses that were not seen.
@@ -82,13 +88,15 @@ class DeviceResults {
 
   void take_tables(const LaunchResult& launch, bool of_this_run);
   void take_times(const Event& event, const std::string& kernel);
+  void add_uncovered(Report& report) const;
 
   std::string_view format_, tool_;
   correlate::ObjectNames names_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Known> objects_;  // by process and number
   std::map<std::uint32_t, std::uint64_t> last_launch_;                // by process
   std::uint64_t launches_ = 0, skipped_ = 0, unreadable_ = 0, dropped_ = 0;
-  std::map<std::string, Unseen> unseen_;  // by kernel
+  std::map<std::string, Unseen> unseen_;                      // by kernel
+  std::set<std::pair<std::uint32_t, std::uint64_t>> mapped_;  // process and number of an object
   struct Time {
     std::int64_t ns = 0;
     std::uint64_t launches = 0;
@@ -112,6 +120,8 @@ struct SiteKey {
 
 // For cells of tables.
 Cell count_cell(std::uint64_t value);
+// Of the bytes that are moved, those of no object: where there are any.
+void add_unknown_objects(Report& report, double unknown, double moved);
 Cell moved_cell(std::uint64_t sectors);  // bytes
 inline double moved_bytes(std::uint64_t sectors) {
   return static_cast<double>(sectors) * device::kSectorBytes;

@@ -105,7 +105,8 @@ class DivergenceTool : public Tool {
                             {"idle_groups", Unit::kCount},
                             {"median", Unit::kCount},
                             {"most", Unit::kCount},
-                            {"imbalance"}},
+                            {"imbalance"},
+                            {"uncovered"}},
                 .rows = {}};
     std::vector<const std::pair<const std::string, Kernel>*> order;
     for (const auto& line : kernels_) order.push_back(&line);
@@ -115,19 +116,20 @@ class DivergenceTool : public Tool {
       const auto& [name, kernel] = *line;
       const ActivityCounts& counts = kernel.counts;
       const bool even = kernel.uneven > 0;  // known
-      table.rows.push_back(
-          {name, count_cell(kernel.launches), results_.time_cell(name), count_cell(counts.warps),
-           ratio_cell(counts.lanes, counts.warps), ratio_cell(counts.lanes, counts.existing),
-           ratio_cell(counts.partial, counts.warps),
-           even ? count_cell(kernel.worst.groups) : Cell(),
-           even ? count_cell(kernel.worst.groups - kernel.worst.working) : Cell(),
-           even ? count_cell(kernel.worst.median) : Cell(),
-           even ? count_cell(kernel.worst.most) : Cell(), even ? Cell(kernel.uneven) : Cell()});
+      table.rows.push_back({name, count_cell(kernel.launches), results_.time_cell(name),
+                            count_cell(counts.warps), ratio_cell(counts.lanes, counts.warps),
+                            ratio_cell(counts.lanes, counts.existing),
+                            ratio_cell(counts.partial, counts.warps),
+                            even ? count_cell(kernel.worst.groups) : Cell(),
+                            even ? count_cell(kernel.worst.groups - kernel.worst.working) : Cell(),
+                            even ? count_cell(kernel.worst.median) : Cell(),
+                            even ? count_cell(kernel.worst.most) : Cell(),
+                            even ? Cell(kernel.uneven) : Cell(), results_.uncovered_cell(name)});
     }
     return table;
   }
 
-  static Table places(const std::vector<const Site*>& sites) {
+  [[nodiscard]] Table places(const std::vector<const Site*>& sites) const {
     Table table{.id = "sites",
                 .title = "Places of kernels, those first where most lanes stay out",
                 .columns = {{"kernel"},
@@ -141,7 +143,8 @@ class DivergenceTool : public Tool {
                             {"to_8", Unit::kCount},
                             {"to_16", Unit::kCount},
                             {"to_24", Unit::kCount},
-                            {"to_32", Unit::kCount}},
+                            {"to_32", Unit::kCount},
+                            {"uncovered"}},
                 .rows = {}};
     for (const Site* site : sites) {
       const auto& [key, counts] = *site;
@@ -150,7 +153,8 @@ class DivergenceTool : public Tool {
                             ratio_cell(counts.lanes, counts.warps),
                             ratio_cell(counts.lanes, counts.existing), count_cell(counts.partial),
                             count_cell(counts.quarters[0]), count_cell(counts.quarters[1]),
-                            count_cell(counts.quarters[2]), count_cell(counts.quarters[3])});
+                            count_cell(counts.quarters[2]), count_cell(counts.quarters[3]),
+                            results_.uncovered_cell(key.kernel)});
     }
     return table;
   }

@@ -44,6 +44,8 @@ struct Block {
 };
 struct Object {
   std::string label;
+  ProcessId process;
+  std::uint64_t number = 0;
   std::uint64_t bytes = 0, address = 0;
   std::map<std::uint64_t, Block> blocks;  // by address
 };
@@ -71,6 +73,11 @@ class HotpagesTool : public Tool {
                   .evidence = {{"block", count_cell(coarse_), Unit::kBytes}},
                   .advice = {}});
     }
+    double unknown = 0;
+    for (const auto& [key, object] : objects_) {
+      if (key.number == device::kUnknownObject) unknown += moved_bytes(total(object).sectors);
+    }
+    add_unknown_objects(report, unknown, all_moved());
     results_.add_findings(report);
     report.parts.emplace_back(objects());
     report.parts.emplace_back(blocks());
@@ -95,6 +102,8 @@ class HotpagesTool : public Tool {
 
   void take(const LaunchResult& launch, const BlockRow& row) {
     Object& object = objects_[{launch.process.value, row.object}];
+    object.process = launch.process;
+    object.number = row.object;
     if (const auto* known = results_.object(launch.process, row.object)) {
       object.label = results_.label(launch.process, row.object);
       object.bytes = known->bytes;
@@ -168,7 +177,8 @@ class HotpagesTool : public Tool {
                             {"atomics", Unit::kCount},
                             {"moved", Unit::kBytes},
                             {"share", Unit::kShare},
-                            {"hottest", Unit::kShare}},
+                            {"hottest", Unit::kShare},
+                            {"uncovered"}},
                 .rows = {}};
     const double moved = all_moved();
     std::vector<std::pair<BlockCounts, const Object*>> order;
@@ -185,7 +195,8 @@ class HotpagesTool : public Tool {
                             known ? count_cell(object->blocks.size()) : Cell(),
                             count_cell(sum.reads), count_cell(sum.writes), count_cell(sum.atomics),
                             moved_cell(sum.sectors), ratio_cell(moved_bytes(sum.sectors), moved),
-                            ratio_cell(hottest, sum.sectors)});
+                            ratio_cell(hottest, sum.sectors),
+                            results_.uncovered_cell(object->process, object->number)});
     }
     return table;
   }
@@ -218,7 +229,8 @@ class HotpagesTool : public Tool {
                             {"writes", Unit::kCount},
                             {"atomics", Unit::kCount},
                             {"moved", Unit::kBytes},
-                            {"share", Unit::kShare}},
+                            {"share", Unit::kShare},
+                            {"uncovered"}},
                 .rows = {}};
     const double moved = all_moved();
     std::vector<Line> order = lines();
@@ -229,7 +241,8 @@ class HotpagesTool : public Tool {
       table.rows.push_back({line.object->label, offset_of(line), count_cell(line.block->launches),
                             count_cell(counts.reads), count_cell(counts.writes),
                             count_cell(counts.atomics), moved_cell(counts.sectors),
-                            ratio_cell(moved_bytes(counts.sectors), moved)});
+                            ratio_cell(moved_bytes(counts.sectors), moved),
+                            results_.uncovered_cell(line.object->process, line.object->number)});
     }
     return table;
   }

@@ -78,6 +78,7 @@ struct Launch {
   std::uint64_t touched = 0;    // bytes of objects
   std::uint64_t asked = 0, sectors = 0;
   std::uint64_t of_objects = 0;  // of the sectors
+  bool uncovered = false;        // some of its accesses are not seen
   FingerprintRow fingerprint;
   Sets sets;
   std::map<std::uint64_t, std::uint64_t> last_end;  // of the runs so far, by object
@@ -157,8 +158,7 @@ class Iteration {
  public:
   std::string name;
   void add(const Launch& launch) {
-    ++launches_;
-    sectors_ += launch.sectors;
+    count(launch);
     sum_ = add_saturated(sum_, length(launch.sets));
     pieces_ += pieces(launch.sets);
     if (pieces_ > kMostPieces) {
@@ -174,12 +174,12 @@ class Iteration {
   }
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
   [[nodiscard]] std::uint64_t sectors() const { return sectors_; }
+  [[nodiscard]] std::uint64_t uncovered() const { return uncovered_; }
   // Unknown when there were too many pieces, or launches that came too late.
   [[nodiscard]] Cell touched() const { return is_known() ? Cell(*touched_) : Cell(); }
   [[nodiscard]] Cell sum() const { return is_known() ? Cell(sum_) : Cell(); }
   void add_late(const Launch& launch) {
-    ++launches_;
-    sectors_ += launch.sectors;
+    count(launch);
     lose();
   }
   void lose() { lost_ = true; }
@@ -187,7 +187,13 @@ class Iteration {
 
  private:
   [[nodiscard]] bool is_known() const { return touched_ && !lost_ && pieces_ <= kMostPieces; }
-  std::uint64_t launches_ = 0, sectors_ = 0;
+  void count(const Launch& launch) {
+    ++launches_;
+    sectors_ += launch.sectors;
+    uncovered_ += launch.uncovered ? 1 : 0;
+  }
+
+  std::uint64_t launches_ = 0, sectors_ = 0, uncovered_ = 0;
   std::int64_t sum_ = 0;
   std::size_t pieces_ = 0;
   Sets sets_;
@@ -258,6 +264,8 @@ class ReuseTool : public Tool {
           if (row.object != device::kUnknownObject) launch.of_objects += row.counts.sectors;
           most_granule_ = std::max(most_granule_, row.run_granule);
         }
+      } else if (table.id == device::TableId::kUnseen) {
+        launch.uncovered = true;
       } else if (table.id == device::TableId::kRuns) {
         for (const RunRow& row : device::rows_of<RunRow>(table)) add_run(launch, row);
       } else if (table.id == device::TableId::kFingerprints) {
@@ -427,7 +435,8 @@ class ReuseTool : public Tool {
                             {"moved_per_touched"},
                             {"group_repeats"},
                             {"behaviour"},
-                            {"from_before", Unit::kShare}},
+                            {"from_before", Unit::kShare},
+                            {"uncovered"}},
                 .rows = {}};
     std::vector<const std::pair<const std::string, Kernel>*> order;
     for (const auto& line : kernels_) order.push_back(&line);
@@ -441,24 +450,32 @@ class ReuseTool : public Tool {
                             moved_cell(kernel.sectors),
                             ratio_cell(moved_bytes(kernel.of_objects), kernel.touched),
                             told ? Cell(repeats(kernel.fingerprint)) : Cell(), behaviour(kernel),
-                            ratio_cell(kernel.before, kernel.runs)});
+                            ratio_cell(kernel.before, kernel.runs), results_.uncovered_cell(name)});
     }
     return table;
   }
 
+  // Of two kernels, whichever is.
+  [[nodiscard]] Cell uncovered_of(const Pair& pair) const {
+    return results_.uncovered_cell(results_.is_uncovered(pair.from) ? pair.from : pair.to);
+  }
+
   [[nodiscard]] Table pairs() const {
-    Table table{
-        .id = "pairs",
-        .title = "What a launch touches that the launch before it touched, too",
-        .columns = {{"before"}, {"kernel"}, {"launches", Unit::kCount}, {"shared", Unit::kBytes}},
-        .rows = {}};
+    Table table{.id = "pairs",
+                .title = "What a launch touches that the launch before it touched, too",
+                .columns = {{"before"},
+                            {"kernel"},
+                            {"launches", Unit::kCount},
+                            {"shared", Unit::kBytes},
+                            {"uncovered"}},
+                .rows = {}};
     std::vector<const std::pair<const Pair, Shared>*> order;
     for (const auto& line : pairs_) order.push_back(&line);
     std::ranges::stable_sort(order, std::ranges::greater(),
                              [](const auto* line) { return line->second.bytes; });
     for (const auto* line : order) {
       table.rows.push_back({line->first.from, line->first.to, count_cell(line->second.launches),
-                            line->second.bytes});
+                            line->second.bytes, uncovered_of(line->first)});
     }
     return table;
   }
@@ -470,7 +487,8 @@ class ReuseTool : public Tool {
                             {"kernel"},
                             {"launches", Unit::kCount},
                             {"shared", Unit::kBytes},
-                            {"launches_apart"}},
+                            {"launches_apart"},
+                            {"uncovered"}},
                 .rows = {}};
     std::vector<const std::pair<const Pair, Shared>*> order;
     for (const auto& line : earlier_) order.push_back(&line);
@@ -478,9 +496,9 @@ class ReuseTool : public Tool {
                              [](const auto* line) { return line->second.bytes; });
     for (const auto* line : order) {
       const Shared& shared = line->second;
-      table.rows.push_back({line->first.from, line->first.to, count_cell(shared.launches),
-                            shared.bytes,
-                            ratio_cell(shared.apart, static_cast<double>(shared.bytes))});
+      table.rows.push_back(
+          {line->first.from, line->first.to, count_cell(shared.launches), shared.bytes,
+           ratio_cell(shared.apart, static_cast<double>(shared.bytes)), uncovered_of(line->first)});
     }
     return table;
   }
@@ -492,11 +510,13 @@ class ReuseTool : public Tool {
                             {"launches", Unit::kCount},
                             {"working_set", Unit::kBytes},
                             {"sum_of_launches", Unit::kBytes},
-                            {"moved", Unit::kBytes}},
+                            {"moved", Unit::kBytes},
+                            {"uncovered", Unit::kCount}},
                 .rows = {}};
     for (const Iteration& iteration : iterations_) {
       table.rows.push_back({iteration.name, count_cell(iteration.launches()), iteration.touched(),
-                            iteration.sum(), moved_cell(iteration.sectors())});
+                            iteration.sum(), moved_cell(iteration.sectors()),
+                            count_cell(iteration.uncovered())});
     }
     return table;
   }
@@ -523,10 +543,14 @@ class ReuseTool : public Tool {
           .advice = {}});
     }
     std::uint64_t full = 0, groups = 0;
+    double moved = 0, of_objects = 0;
     for (const auto& [name, kernel] : kernels_) {
+      moved += moved_bytes(kernel.sectors);
+      of_objects += moved_bytes(kernel.of_objects);
       full += kernel.fingerprint.full;
       groups += kernel.fingerprint.groups;
     }
+    add_unknown_objects(report, moved - of_objects, moved);
     if (full > 0) {
       report.parts.emplace_back(
           Finding{.id = "fingerprints-full",
