@@ -21,45 +21,46 @@ std::uint64_t place(const Launch& launch, std::uint32_t shift, std::vector<std::
 
 }  // namespace
 
-HotpagesPatch::State HotpagesPatch::lay_out(const Launch& launch, const Settings& settings,
-                                            Layout& layout) {
-  State state{};
-  const std::uint32_t pieces = Pieces::count(launch);
-  state.last_piece = pieces - 1;
-  state.copies = std::max(settings.copies, 1u);
-  while (std::uint64_t{1} << state.shift < settings.least_block) ++state.shift;
-  std::vector<std::uint64_t> first(launch.object_count);
+HotpagesPatch::Shared HotpagesPatch::share(const Launch& objects, const Settings& settings,
+                                           Layout& layout) {
+  Shared shared{};
+  shared.copies = std::max(settings.copies, 1u);
+  while (std::uint64_t{1} << shared.shift < settings.least_block) ++shared.shift;
+  std::vector<std::uint64_t> first(objects.object_count);
   // Each object has one block at least, whatever their size.
-  const std::uint64_t most = std::max<std::uint64_t>(settings.most_blocks, launch.object_count * 2);
+  const std::uint64_t most =
+      std::max<std::uint64_t>(settings.most_blocks, objects.object_count * 2);
   std::uint64_t count = 0;
-  while ((count = place(launch, state.shift, first)) > most) ++state.shift;
-  state.rows = static_cast<std::uint32_t>(count + 1);
-  // The rows lie behind the other arrays.
-  const std::uint64_t first_row =
-      (kHeaderBytes<HotpagesPatch> + Layout::rounded(pieces * sizeof(Pieces::Piece)) +
-       Layout::rounded(launch.object_count * sizeof(Pieces::Place))) /
-      sizeof(BlockCounts);
-  const auto places = Pieces::places(launch, [&](std::uint32_t i) {
-    return Pieces::Target{.row = state.shift,
+  while ((count = place(objects, shared.shift, first)) > most) ++shared.shift;
+  shared.rows = static_cast<std::uint32_t>(count + 1);
+  constexpr std::uint64_t kFirstRow = kHeaderBytes<HotpagesPatch> / sizeof(BlockCounts);
+  const auto places = Pieces::places(objects, [&](std::uint32_t i) {
+    return Pieces::Target{.row = shared.shift,
                           .base = static_cast<std::uint32_t>(
-                              first_row + first[i] - (launch.objects[i].address >> state.shift))};
+                              kFirstRow + first[i] - (objects.objects[i].address >> shared.shift))};
   });
-  state.nothing = {.row = kNoRow, .base = static_cast<std::uint32_t>(first_row + count)};
-  state.pieces = layout.table<Pieces::Piece>(
-      pieces, [&](std::span<Pieces::Piece> made) { Pieces::plan(places, made); });
-  state.places = layout.table(std::span<const Pieces::Place>(places));
-  state.blocks = layout.counters<BlockCounts>(std::uint64_t{state.copies} * state.rows);
-  return state;
+  shared.objects = Pieces::lay_out(
+      objects, places, {.row = kNoRow, .base = static_cast<std::uint32_t>(kFirstRow + count)},
+      layout);
+  return shared;
+}
+
+HotpagesPatch::State HotpagesPatch::lay_out(const Launch&, const Shared& shared, const Settings&,
+                                            Layout& layout) {
+  return {.shared = shared,
+          .blocks = layout.counters<BlockCounts>(std::uint64_t{shared.copies} * shared.rows)};
 }
 
 PatchResult HotpagesPatch::result(const Launch& launch, const State& state, const Names& names) {
   ResultTable objects{.id = TableId::kObjects}, blocks{.id = TableId::kBlocks};
   const BlockCounts* next = state.blocks;
-  const auto next_counts = [&] { return total_row(next++, state.copies, state.rows, 0); };
+  const auto next_counts = [&] {
+    return total_row(next++, state.shared.copies, state.shared.rows, 0);
+  };
   for (std::uint32_t i = 0; i < launch.object_count; ++i) {
     const MemoryObject& object = launch.objects[i];
-    const std::uint64_t count = granules_of(object, state.shift);
-    const std::uint64_t begin = object.address >> state.shift;
+    const std::uint64_t count = granules_of(object, state.shared.shift);
+    const std::uint64_t begin = object.address >> state.shared.shift;
     const std::size_t before = blocks.rows();
     BlockRow row;
     const auto end_row = [&] {
@@ -75,8 +76,8 @@ PatchResult HotpagesPatch::result(const Launch& launch, const State& state, cons
       if (row.blocks == 0 || row.counts != counts) {
         end_row();
         row = {.object = object.number,
-               .address = (begin + at) << state.shift,
-               .block_bytes = std::uint64_t{1} << state.shift,
+               .address = (begin + at) << state.shared.shift,
+               .block_bytes = std::uint64_t{1} << state.shared.shift,
                .blocks = 0,
                .counts = counts};
       }

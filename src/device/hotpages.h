@@ -33,16 +33,18 @@ struct HotpagesPatch {
   };
   // Where blocks are is counted in rows of one block: base of an object is the row of its first
   // block, less what the address of that is in blocks.
-  struct State {
-    const Pieces::Piece* pieces;
-    const Pieces::Place* places;
-    BlockCounts* blocks;  // copies x (blocks of all objects, one for no object)
-    Pieces::Target nothing;
+  struct Shared {
+    Pieces::Table objects;
     std::uint32_t shift;  // a block is 1 << shift bytes
     std::uint32_t copies, rows;
-    std::uint32_t last_piece;  // its number
   };
-  static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
+  struct State {
+    Shared shared;
+    BlockCounts* blocks;  // copies x (blocks of all objects, one for no object)
+  };
+  static Shared share(const Launch& objects, const Settings& settings, Layout& layout);
+  static State lay_out(const Launch& launch, const Shared& shared, const Settings& settings,
+                       Layout& layout);
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
@@ -69,16 +71,14 @@ struct HotpagesPatch {
 
   PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
                                           std::uint64_t address, std::uint32_t bytes) {
-    return Pieces::find(launch,
-                        behind_header<HotpagesPatch, const Pieces::Piece>(
-                            state, state.pieces, kHeaderBytes<HotpagesPatch>),
-                        fixed(state.last_piece), state.places, state.nothing, address, bytes);
+    bool here;
+    return Pieces::find(launch, state.shared.objects, address, bytes, here);
   }
   template <class AnyWarp>
   PASTA_DEVICE static std::uint64_t* counts(const State& state, const AnyWarp& warp,
                                             std::uint32_t row) {
-    const std::uint32_t which = row + warp.template copy<kCopies>() * fixed(state.rows);
-    return behind_header<HotpagesPatch, std::uint64_t>(state, state.pieces,
+    const std::uint32_t which = row + warp.template copy<kCopies>() * fixed(state.shared.rows);
+    return behind_header<HotpagesPatch, std::uint64_t>(state, state.blocks,
                                                        std::uint64_t{which} * sizeof(BlockCounts));
   }
   static_assert(PASTA_NUMBER(BlockCounts, atomics) ==

@@ -1,4 +1,5 @@
-// The memory of a patch's state: one block, on the host or on a GPU.
+// The memory of a patch's state: a block of a launch, and one that launches which see the same
+// objects share; each on the host or on a GPU.
 //
 // A patch is a struct with
 //   Settings                                       plain data
@@ -11,6 +12,14 @@
 // made. So the block is
 //   [ tables, as they are before the launch | counters: zero | scratch: zero ]
 // and the first two parts, `result_bytes`, are all that travels back.
+//
+// What tells of the objects alone is made once for all launches that see them, and is the same
+// wherever their blocks lie. A patch that has such tables is told of it apart, and has instead
+//   Shared                                         plain data that points into their block
+//   static Shared share(const Launch&, const Settings&, Layout&)   of a launch but its objects
+//   static State lay_out(const Launch&, const Shared&, const Settings&, Layout&)
+// That block has tables alone. What lay_out then does should not grow with the objects: it is
+// called for each launch.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +27,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "device/launch.h"
@@ -94,28 +104,71 @@ class Layout {
   std::vector<std::byte> image_;
 };
 
-// A state on the host, with its block.
+struct SharesNothing {};
 template <class Patch>
-class HostState {
- public:
-  explicit HostState(const Launch& launch, const typename Patch::Settings& settings = {}) {
-    Layout sizing;
-    Patch::lay_out(launch, settings, sizing);
-    block_.resize((sizing.bytes() + sizeof(Piece) - 1) / sizeof(Piece));
-    Layout layout(reinterpret_cast<std::uintptr_t>(block_.data()));
-    state_ = Patch::lay_out(launch, settings, layout);
-    if (!layout.image().empty()) {
-      std::memcpy(block_.data(), layout.image().data(), layout.image().size());
-    }
+auto share(const Launch& objects, const typename Patch::Settings& settings, Layout& layout) {
+  if constexpr (requires { typename Patch::Shared; }) {
+    return Patch::share(objects, settings, layout);
+  } else {
+    return SharesNothing{};
   }
-  [[nodiscard]] typename Patch::State& state() { return state_; }
-  [[nodiscard]] const typename Patch::State& state() const { return state_; }
+}
+template <class Patch, class Shared>
+typename Patch::State lay_out(const Launch& launch, const Shared& shared,
+                              const typename Patch::Settings& settings, Layout& layout) {
+  if constexpr (std::is_same_v<Shared, SharesNothing>) {
+    return Patch::lay_out(launch, settings, layout);
+  } else {
+    return Patch::lay_out(launch, shared, settings, layout);
+  }
+}
+template <class Patch>
+using SharedOf = decltype(share<Patch>(std::declval<const Launch&>(),
+                                       std::declval<const typename Patch::Settings&>(),
+                                       std::declval<Layout&>()));
+
+// A block on the host.
+class HostBlock {
+ public:
+  // What lay(Layout&) says of it; asked twice, as where it lies is known when its size is.
+  template <class Lay>
+  auto make(Lay lay) {
+    Layout sizing;
+    lay(sizing);
+    pieces_.resize(sizing.bytes() / sizeof(Piece));
+    Layout layout(reinterpret_cast<std::uintptr_t>(pieces_.data()));
+    auto made = lay(layout);
+    if (!layout.image().empty()) {
+      std::memcpy(pieces_.data(), layout.image().data(), layout.image().size());
+    }
+    return made;
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return std::as_bytes(std::span(pieces_));
+  }
 
  private:
   struct alignas(Layout::kAlign) Piece {
     std::byte bytes[Layout::kAlign];
   };
-  std::vector<Piece> block_;
+  std::vector<Piece> pieces_;
+};
+
+// A state on the host, with its blocks.
+template <class Patch>
+class HostState {
+ public:
+  explicit HostState(const Launch& launch, const typename Patch::Settings& settings = {}) {
+    const auto shared =
+        shared_block_.make([&](Layout& layout) { return share<Patch>(launch, settings, layout); });
+    state_ = block_.make(
+        [&](Layout& layout) { return lay_out<Patch>(launch, shared, settings, layout); });
+  }
+  [[nodiscard]] typename Patch::State& state() { return state_; }
+  [[nodiscard]] const typename Patch::State& state() const { return state_; }
+
+ private:
+  HostBlock shared_block_, block_;
   typename Patch::State state_;
 };
 

@@ -68,6 +68,10 @@ __device__ inline T fixed(const T& at) {
     return __ldg(reinterpret_cast<const unsigned long long*>(&at));
   }
 }
+template <class T>
+__device__ inline T* fixed(T* const& at) {
+  return reinterpret_cast<T*>(__ldg(reinterpret_cast<const unsigned long long*>(&at)));
+}
 // What is used seldom, and lies in memory meanwhile, not in one of the few registers. The compiler
 // keeps volatile variables in registers if it likes, so it is not told what becomes of this.
 template <class T>

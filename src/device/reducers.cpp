@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "device/layout.h"
+
 namespace pasta::device {
 namespace {
 
@@ -62,12 +64,11 @@ std::uint32_t Pieces::count(const Launch& launch) {
   std::uint64_t least = 0;
   for (std::uint32_t i = 0; i < launch.object_count; ++i) least += launch.objects[i].bytes >> kBits;
   std::uint32_t count = 1u << kLeastCountBits;
-  // Where so many have no room, more than a few are lost. Each launch asks: what is known is not
-  // tried.
+  // Where so many have no room, more than a few are lost: what is known is not tried.
   while (count < 1u << kMostCountBits && count < least - least / 64) count *= 2;
   for (;; count *= 2) {
     if (count == 1u << kMostCountBits) return count;
-    std::vector<bool> taken(count);
+    std::vector<std::uint64_t> taken(count / 64);  // a bit for each
     std::uint64_t all = 0, lost = 0;
     std::uint64_t before = ~std::uint64_t{0};  // two objects may have one piece
     for (std::uint32_t i = 0; i < launch.object_count; ++i) {
@@ -77,17 +78,33 @@ std::uint32_t Pieces::count(const Launch& launch) {
       // Of an object that has all places, more are no other.
       const std::uint64_t first = object.address >> kBits,
                           end = std::min(last + 1, first + 2 * count);
-      for (std::uint64_t at = first; at < end; ++at) {
-        if (at == before) continue;
-        before = at;
-        ++all;
-        if (taken[at & (count - 1)]) ++lost;
-        taken[at & (count - 1)] = true;
+      for (std::uint64_t at = first == before ? first + 1 : first; at < end;) {
+        const std::uint64_t bit = at % 64, together = std::min(64 - bit, end - at);
+        const std::uint64_t bits = ~std::uint64_t{0} >> (64 - together) << bit;
+        std::uint64_t& word = taken[(at & (count - 1)) / 64];
+        lost += count_bits(word & bits);
+        word |= bits;
+        all += together;
+        at += together;
       }
+      before = end - 1;
     }
-    // Each launch is given all of them, so that a few may be looked for among all objects.
+    // They are memory of the GPU, so a few may be looked for among all objects.
     if (lost * 64 <= all || count >= 16 * all) return count;
   }
+}
+
+Pieces::Table Pieces::lay_out(const Launch& objects, std::span<const Place> places,
+                              const Target& nothing, Layout& layout, std::uint64_t told) {
+  const std::uint32_t pieces = count(objects);
+  return {.pieces = layout.table<Piece>(
+              pieces,
+              [&](std::span<Piece> made) {
+                plan(places.first(std::min<std::uint64_t>(places.size(), told)), made);
+              }),
+          .places = layout.table(places),
+          .last_piece = pieces - 1,
+          .nothing = nothing};
 }
 
 void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {

@@ -12,6 +12,8 @@
 
 namespace pasta::device {
 
+class Layout;
+
 // Granules of `1 << shift` bytes, each from a multiple of that on, of which the object has a part.
 std::uint64_t granules_of(const MemoryObject& object, std::uint32_t shift);
 
@@ -120,9 +122,9 @@ struct ObjectHints {
 
 // --- Which object holds an address, and where what a patch has of that lies: told by one read
 
-// Of a patch whose block begins with so many of Piece, behind which it has a Place of each object.
-// What they tell is counted in bytes from what the functions on a GPU are given, so that no pointer
-// has to be read first.
+// A patch has so many of Piece, and a Place of each object: of the objects alone, for all launches
+// that see them. So what they tell is counted from what the functions on a GPU are given of their
+// launch, wherever that lies.
 struct Pieces {
   static constexpr std::uint32_t kBits = 21;  // a piece of memory is 2 MiB
   // How many there are: of 8 GiB at least, of 128 at most.
@@ -141,6 +143,15 @@ struct Pieces {
     std::uint64_t begin, bytes;
     std::uint32_t row, base;
   };
+  struct Table {
+    const Piece* pieces;
+    const Place* places;
+    std::uint32_t last_piece;  // its number
+    Target nothing;            // of bytes of no object
+  };
+  // In the block of what launches share. The first `told` objects have pieces, all have places.
+  static Table lay_out(const Launch& objects, std::span<const Place> places, const Target& nothing,
+                       Layout& layout, std::uint64_t told = ~std::uint64_t{0});
   // For all objects of a launch, of which tell(index) gives the targets.
   template <class Tell>
   static std::vector<Place> places(const Launch& launch, Tell tell) {
@@ -178,6 +189,11 @@ struct Pieces {
                                   std::uint32_t bytes) {
     bool here;
     return find(launch, pieces, last_piece, places, nothing, address, bytes, here);
+  }
+  PASTA_DEVICE static Target find(const Launch& launch, const Table& table, std::uint64_t address,
+                                  std::uint32_t bytes, bool& here) {
+    return find(launch, fixed(table.pieces), fixed(table.last_piece), table.places, table.nothing,
+                address, bytes, here);
   }
 
  private:

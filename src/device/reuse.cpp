@@ -55,52 +55,48 @@ std::vector<Run> halved(const std::vector<Run>& runs) {
 
 }  // namespace
 
-ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Settings& settings,
-                                      Layout& layout) {
-  State state{};
-  const std::uint32_t pieces = Pieces::count(launch);
-  state.last_piece = pieces - 1;
-  state.copies = std::max(settings.copies, 1u);
-  const GroupSample sample = GroupSample::of(launch, settings.groups);
-  state.slots = sample.slots;
+ReusePatch::Shared ReusePatch::share(const Launch& objects, const Settings& settings,
+                                     Layout& layout) {
+  Shared shared{};
+  shared.copies = std::max(settings.copies, 1u);
   // So that copies lie in different lines of a cache.
   constexpr std::uint32_t kRowsOfLine = 128 / sizeof(Counts);
-  state.rows = launch.object_count + 1;
-  if (state.copies > 1) state.rows = (state.rows + kRowsOfLine - 1) / kRowsOfLine * kRowsOfLine;
-  const std::uint64_t rows = std::uint64_t{state.rows} * state.copies;
-  // The arrays in their order, as their places are needed before they are made.
-  const std::uint64_t rows_at = kHeaderBytes<ReusePatch> +
-                                Layout::rounded(pieces * sizeof(Pieces::Piece)) +
-                                Layout::rounded(launch.object_count * sizeof(Pieces::Place));
-  const std::uint64_t prints_at = rows_at + Layout::rounded(rows * sizeof(Counts));
-  const std::uint64_t words_at = prints_at + Layout::rounded(state.slots * sizeof(Print));
-  const std::uint64_t first_row = rows_at / sizeof(Counts);
-  const auto row = [&](std::uint64_t index) {
-    return static_cast<std::uint32_t>(first_row + index) | sample.shift << kApartBit;
-  };
-  std::uint64_t words = 0;
-  const std::vector<std::uint32_t> shifts = Marks::shifts(launch, settings.marks);
-  state.nothing = {.row = row(0), .base = 0};
+  shared.rows = objects.object_count + 1;
+  if (shared.copies > 1) shared.rows = (shared.rows + kRowsOfLine - 1) / kRowsOfLine * kRowsOfLine;
+  // The arrays of a launch, as lay_out() makes them.
+  constexpr std::uint64_t kRowsAt = kHeaderBytes<ReusePatch>, kFirstRow = kRowsAt / sizeof(Counts);
+  const std::uint64_t words_at =
+      kRowsAt + Layout::rounded(std::uint64_t{shared.rows} * shared.copies * sizeof(Counts));
+  const std::vector<std::uint32_t> shifts = Marks::shifts(objects, settings.marks);
+  const Pieces::Target nothing = {.row = kFirstRow, .base = 0};
   // More objects than rows have numbers: the last ones are as good as none.
-  const std::uint64_t most = (std::uint64_t{1} << kRowBits) - 1 - first_row;
-  const auto places = Pieces::places(launch, [&](std::uint32_t i) {
-    const MemoryObject& object = launch.objects[i];
-    if (i >= most) return state.nothing;
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << kRowBits) - 1 - kFirstRow;
+  const auto places = Pieces::places(objects, [&](std::uint32_t i) {
+    const MemoryObject& object = objects.objects[i];
+    if (i >= kMost) return nothing;
     const Pieces::Target target = {
-        .row = row(i + 1) | shifts[i] << kRowBits | kIsObject,
-        .base = static_cast<std::uint32_t>((words_at / 4 + words) * 32 -
+        .row = static_cast<std::uint32_t>(kFirstRow + i + 1) | shifts[i] << kRowBits | kIsObject,
+        .base = static_cast<std::uint32_t>((words_at / 4 + shared.words) * 32 -
                                            (object.address >> shifts[i]))};
-    words += (granules_of(object, shifts[i]) - 1) / 32 + 1;
+    shared.words += (granules_of(object, shifts[i]) - 1) / 32 + 1;
     return target;
   });
-  state.prints_at = static_cast<std::uint32_t>(prints_at);
-  state.pieces = layout.table<Pieces::Piece>(pieces, [&](std::span<Pieces::Piece> made) {
-    Pieces::plan(std::span(places).first(std::min<std::uint64_t>(places.size(), most)), made);
-  });
-  state.places = layout.table(std::span<const Pieces::Place>(places));
-  state.sets = layout.counters<Counts>(rows);
+  shared.prints_at =
+      static_cast<std::uint32_t>(words_at + Layout::rounded(shared.words * sizeof(std::uint32_t)));
+  shared.objects = Pieces::lay_out(objects, places, nothing, layout, kMost);
+  return shared;
+}
+
+ReusePatch::State ReusePatch::lay_out(const Launch& launch, const Shared& shared,
+                                      const Settings& settings, Layout& layout) {
+  const GroupSample sample = GroupSample::of(launch, settings.groups);
+  State state{};
+  state.shared = shared;
+  state.slots = sample.slots;
+  state.apart = sample.shift;
+  state.sets = layout.counters<Counts>(std::uint64_t{shared.rows} * shared.copies);
+  state.words = layout.counters<std::uint32_t>(shared.words);
   state.prints = layout.counters<Print>(state.slots);
-  state.words = layout.counters<std::uint32_t>(words);
   return state;
 }
 
@@ -111,13 +107,14 @@ PatchResult ReusePatch::result(const Launch& launch, const State& state, const N
   for (std::uint32_t i = 0; i <= launch.object_count; ++i) {
     const bool known = i < launch.object_count;
     SetRow row;
-    const Counts counts = total_row(state.sets, state.copies, state.rows, known ? i + 1 : 0);
+    const Counts counts =
+        total_row(state.sets, state.shared.copies, state.shared.rows, known ? i + 1 : 0);
     row.counts.asked_bytes = counts.asked_bytes;
     row.counts.sectors = counts.sectors;
-    const std::uint32_t shift = known ? shift_of(state.places[i].row) : 0;
+    const std::uint32_t shift = known ? shift_of(state.shared.objects.places[i].row) : 0;
     const std::uint64_t count = known ? granules_of(launch.objects[i], shift) : 0;
     const std::uint32_t* marks = words;
-    words += known && has_object(state.places[i].row) ? (count - 1) / 32 + 1 : 0;
+    words += known && has_object(state.shared.objects.places[i].row) ? (count - 1) / 32 + 1 : 0;
     if (row.counts.sectors == 0) continue;
     if (!known) {
       append_row(sets, row);

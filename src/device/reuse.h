@@ -42,22 +42,26 @@ struct ReusePatch {
     DistinctBits different;
     std::uint64_t sectors;  // of each object by itself
   };
-  // Arrays one behind the other. Where those begin that lanes use is in the pieces, or here, in
-  // bytes from the header; base of an object is the bit for its first granule, less what the
-  // address of that is in granules, so that granules begin at multiples of their size.
-  struct State {
-    const Pieces::Piece* pieces;
-    const Pieces::Place* places;
-    Counts* sets;  // copies x rows: one for no object, then the objects of the launch
-    Print* prints;
-    std::uint32_t* words;  // of marks
-    Pieces::Target nothing;
-    std::uint32_t prints_at;
-    std::uint32_t slots;         // of prints
+  // Where the arrays of a launch begin that lanes use is in the pieces, or here, in bytes from the
+  // header; base of an object is the bit for its first granule, less what the address of that is in
+  // granules, so that granules begin at multiples of their size.
+  struct Shared {
+    Pieces::Table objects;
     std::uint32_t copies, rows;  // rows of each copy, some of which may be none's
-    std::uint32_t last_piece;    // its number
+    std::uint32_t prints_at;
+    std::uint64_t words;  // of marks
   };
-  static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
+  // Arrays one behind the other.
+  struct State {
+    Shared shared;
+    std::uint32_t slots, apart;  // of prints: one for the first of each 1 << apart groups
+    Counts* sets;                // copies x rows: one for no object, then the objects of the launch
+    std::uint32_t* words;        // of marks
+    Print* prints;
+  };
+  static Shared share(const Launch& objects, const Settings& settings, Layout& layout);
+  static State lay_out(const Launch& launch, const Shared& shared, const Settings& settings,
+                       Layout& layout);
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
@@ -83,7 +87,7 @@ struct ReusePatch {
         firsts = warp.first_of_sectors(mask);
         mark_any(state, warp, row, found.base);
       }
-      leave_print(state, warp, row, firsts);
+      leave_print(state, warp, firsts);
       add(state, warp, mask, row, count_bits(firsts & mask));
     }
   }
@@ -91,11 +95,10 @@ struct ReusePatch {
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
-  // Of Target::row: which row from the header on, then how large a granule is, then how many groups
-  // there are for each that is sampled, then whether there is an object.
-  static constexpr std::uint32_t kRowBits = 21, kApartBit = 26, kIsObject = 1u << 31;
+  // Of Target::row: which row from the header on, then how large a granule is, then whether there
+  // is an object.
+  static constexpr std::uint32_t kRowBits = 26, kIsObject = 1u << 31;
   PASTA_DEVICE static std::uint32_t shift_of(std::uint32_t row) { return row >> kRowBits & 31; }
-  PASTA_DEVICE static std::uint32_t apart_of(std::uint32_t row) { return row >> kApartBit & 31; }
   PASTA_DEVICE static bool has_object(std::uint32_t row) { return (row & kIsObject) != 0; }
   PASTA_DEVICE static std::uint32_t granule_of(std::uint32_t row, std::uint32_t base,
                                                std::uint64_t address) {
@@ -109,12 +112,11 @@ struct ReusePatch {
   // So many bytes behind the header of the launch.
   template <class T>
   PASTA_DEVICE static T* at(const State& state, std::uint64_t bytes) {
-    return behind_header<ReusePatch, T>(state, state.pieces, bytes);
+    return behind_header<ReusePatch, T>(state, state.sets, bytes);
   }
   PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
                                           std::uint64_t address, std::uint32_t bytes, bool& here) {
-    return Pieces::find(launch, at<const Pieces::Piece>(state, kHeaderBytes<ReusePatch>),
-                        fixed(state.last_piece), state.places, state.nothing, address, bytes, here);
+    return Pieces::find(launch, state.shared.objects, address, bytes, here);
   }
   PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
                                           std::uint64_t address, std::uint32_t bytes) {
@@ -158,7 +160,7 @@ struct ReusePatch {
   PASTA_DEVICE static void add(const State& state, const AnyWarp& warp, std::uint32_t mask,
                                std::uint32_t row, std::uint32_t sectors) {
     const std::uint32_t which =
-        row % (1u << kRowBits) + warp.template copy<kCopies>() * fixed(state.rows);
+        row % (1u << kRowBits) + warp.template copy<kCopies>() * fixed(state.shared.rows);
     auto* counts = at<std::uint64_t>(state, std::uint64_t{which} * sizeof(Counts));
     warp.add_two(mask, counts, PASTA_NUMBER(Counts, asked_bytes), count_bits(mask) * warp.width,
                  PASTA_NUMBER(Counts, sectors), sectors);
@@ -166,16 +168,18 @@ struct ReusePatch {
 
   // Whether a group leaves this fingerprint. A graph may change its grids on the GPU, so that there
   // are groups of which nobody knew when the launch was laid out.
-  PASTA_DEVICE static bool is_sampled(const State& state, std::uint32_t group, std::uint32_t apart,
-                                      std::uint32_t slot) {
+  PASTA_DEVICE static bool is_sampled(const State& state, std::uint32_t group,
+                                      std::uint32_t& slot) {
+    const std::uint32_t apart = fixed(state.apart);
+    slot = group >> apart;
     return slot << apart == group && slot < fixed(state.slots);
   }
   template <class AnyWarp>
-  PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp, std::uint32_t row,
+  PASTA_DEVICE static void leave_print(const State& state, const AnyWarp& warp,
                                        std::uint32_t firsts) {
     if (!warp.is_in(firsts)) return;
-    const std::uint32_t group = warp.group32(), slot = group >> apart_of(row);
-    if (!is_sampled(state, group, apart_of(row), slot)) return;
+    std::uint32_t slot;
+    if (!is_sampled(state, warp.group32(), slot)) return;
     const std::uint32_t print = begin_of_print(state, slot);
     insert(state, print, warp.address / kSectorBytes);
     if (warp.is_first(firsts)) {
@@ -186,7 +190,7 @@ struct ReusePatch {
   }
   // Numbers of bytes, as they are in one register.
   PASTA_DEVICE static std::uint32_t begin_of_print(const State& state, std::uint32_t slot) {
-    return fixed(state.prints_at) + slot * static_cast<std::uint32_t>(sizeof(Print));
+    return fixed(state.shared.prints_at) + slot * static_cast<std::uint32_t>(sizeof(Print));
   }
   PASTA_DEVICE static void insert(const State& state, std::uint32_t print, std::uint64_t sector) {
     const std::uint32_t bit = DistinctBits::bit_of(sector);
@@ -219,9 +223,8 @@ struct ReusePatch {
   }
   template <class AnyWarp>
   PASTA_DEVICE static void print_wide(const State& state, const AnyWarp& warp, std::uint32_t mask) {
-    const std::uint32_t apart = apart_of(fixed(state.nothing.row));
-    const std::uint32_t group = warp.group32(), slot = group >> apart;
-    if (!is_sampled(state, group, apart, slot)) return;
+    std::uint32_t slot;
+    if (!is_sampled(state, warp.group32(), slot)) return;
     const std::uint32_t print = begin_of_print(state, slot);
     warp.each(mask, [&](std::uint64_t address) {
       std::uint64_t sector = address / kSectorBytes;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Steps of a model while different patches are in its kernels, all in one process and by turns: what an
 analysis costs over calling a patch that does nothing. To be run under
-`pastaprof run --adapter sanitizer --tool access`; prints one JSON object for each turn of a patch.
+`pastaprof run --adapter sanitizer --tool access`; prints one JSON object for each turn of a patch, with the time of
+each step and of the host's processors in it, of all threads.
 
     analysis_steps.py MODEL ROUNDS STEPS SECONDS PATCH...
 
@@ -32,14 +33,15 @@ def main():
             begin = time.perf_counter()
             known = adapter.pasta_sanitizer_patch(patch.encode())
             switched = time.perf_counter() - begin
-            times = []
+            times, processors = [], []
             while len(times) <= steps and time.perf_counter() - begin < seconds:
                 torch.cuda.synchronize()
-                start = time.perf_counter()
+                start, start_of_all = time.perf_counter(), time.process_time()
                 step()
                 times.append((time.perf_counter() - start) * 1e3)
+                processors.append((time.process_time() - start_of_all) * 1e3)
             print(json.dumps({"patch": patch, "known": known, "switch_ms": switched * 1e3, "first_ms": times[0],
-                              "ms": times[1:]}), flush=True)
+                              "ms": times[1:], "cpu_ms": processors[1:]}), flush=True)
 
 
 main()

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -94,20 +95,19 @@ void measure(const char* form, const char* patch_name) {
       {reinterpret_cast<std::uint64_t>(in), kItems * sizeof *in, 1},
       {reinterpret_cast<std::uint64_t>(out), kItems * sizeof *out, 2}};
   std::ranges::sort(objects, {}, &MemoryObject::address);
-  MemoryObject* table = nullptr;
-  CHECK(cudaMalloc(&table, objects.size() * sizeof objects[0]));
-  CHECK(cudaMemcpy(table, objects.data(), objects.size() * sizeof objects[0],
-                   cudaMemcpyHostToDevice));
   Launch launch;
   launch.grid[0] = kBlocks;
   launch.block[0] = kThreads;
-  launch.objects = table;
-  launch.object_count = static_cast<std::uint32_t>(objects.size());
   launch.global_only = 1;
-  std::byte* given = nullptr;
+  std::unique_ptr<PatchOfObjects> of;
+  std::byte *given = nullptr, *table = nullptr;
   std::size_t bytes = 1 << 20, header = 0;
   if (patch != nullptr) {
-    const Block sizes = patch->block(launch, objects, 0, 0);
+    of = patch->of(objects);
+    CHECK(cudaMalloc(&table, of->table().size()));
+    CHECK(cudaMemcpy(table, of->table().data(), of->table().size(), cudaMemcpyHostToDevice));
+    of->put_table(reinterpret_cast<std::uintptr_t>(table));
+    const Block sizes = of->block(launch, 0, 0);
     bytes = sizes.bytes;
     header = sizes.header;
   }
@@ -120,8 +120,7 @@ void measure(const char* form, const char* patch_name) {
   for (int i = 0; i < kTimes; ++i) {
     CHECK(cudaMemset(given, 0, bytes));
     if (patch != nullptr) {
-      const Block block =
-          patch->block(launch, objects, 0, reinterpret_cast<std::uintptr_t>(given + header));
+      const Block block = of->block(launch, 0, reinterpret_cast<std::uintptr_t>(given + header));
       CHECK(cudaMemcpy(given + header, block.image.data(), block.image.size(),
                        cudaMemcpyHostToDevice));
     }
@@ -134,16 +133,13 @@ void measure(const char* form, const char* patch_name) {
     times.push_back(ms);
   }
   if (patch != nullptr) {
-    const Block block =
-        patch->block(launch, objects, 0, reinterpret_cast<std::uintptr_t>(given + header));
+    const Block block = of->block(launch, 0, reinterpret_cast<std::uintptr_t>(given + header));
     std::vector<std::byte> result(block.result_end - block.result_begin);
     CHECK(cudaMemcpy(result.data(), given + block.result_begin, result.size(),
                      cudaMemcpyDeviceToHost));
-    Launch here = launch;
-    here.objects = objects.data();
     const Names names = {.object = [](const MemoryObject&) { return std::string("object"); },
                          .site = [](std::uint64_t) { return std::string("site"); }};
-    for (const auto& table_of : patch->result(here, result, names).tables) {
+    for (const auto& table_of : of->result(launch, result, names).tables) {
       counted += " table " + std::to_string(static_cast<int>(table_of.id)) + ":";
       for (std::size_t k = 0; k < std::min<std::size_t>(table_of.numbers.size(), 14); ++k) {
         counted += " " + std::to_string(table_of.numbers[k]);

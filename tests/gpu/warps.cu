@@ -182,9 +182,12 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
   }
   typename Patch::Settings settings = {.copies = Patch::kCopies};
   if constexpr (requires { settings.on_gpu; }) settings.on_gpu = true;
+  HostBlock table;
+  const auto shared =
+      table.make([&](Layout& layout) { return share<Patch>(launch, settings, layout); });
   Layout sizing;
-  Patch::lay_out(launch, settings, sizing);
-  std::byte *given = nullptr, *objects_there = nullptr;
+  lay_out<Patch>(launch, shared, settings, sizing);
+  std::byte *given = nullptr, *objects_there = nullptr, *table_there = nullptr;
   constexpr std::size_t kBefore = bytes_before<Patch>();
   constexpr std::size_t kResultBefore = result_bytes_before<Patch>();
   const std::size_t bytes = kBefore + kHeaderBytes<Patch> + sizing.bytes();
@@ -192,8 +195,12 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
   cudaMalloc(&objects_there, here.size() * sizeof(MemoryObject));
   cudaMemset(given, 0, bytes);
   given += kBefore;
+  cudaMalloc(&table_there, table.bytes().size() + 1);
+  cudaMemcpy(table_there, table.bytes().data(), table.bytes().size(), cudaMemcpyHostToDevice);
+  Layout shared_layout(std::span(table_there, table.bytes().size()));
+  const auto shared_there = share<Patch>(launch, settings, shared_layout);
   Layout there(reinterpret_cast<std::uintptr_t>(given) + kHeaderBytes<Patch>);
-  GpuLaunch<Patch> header = {launch, Patch::lay_out(launch, settings, there), 0};
+  GpuLaunch<Patch> header = {launch, lay_out<Patch>(launch, shared_there, settings, there), 0};
   header.launch.objects = reinterpret_cast<const MemoryObject*>(objects_there);
   cudaMemcpy(objects_there, here.data(), here.size() * sizeof(MemoryObject),
              cudaMemcpyHostToDevice);
@@ -212,7 +219,7 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
   const std::span<std::byte> block = result.subspan(kResultBefore + kHeaderBytes<Patch>);
   const cudaError_t error = cudaDeviceSynchronize();
   Layout copied(block);
-  const auto found = Patch::result(launch, Patch::lay_out(launch, settings, copied), {});
+  const auto found = Patch::result(launch, lay_out<Patch>(launch, shared, settings, copied), {});
   const auto wanted = Patch::result(launch, state.state(), {});
   std::size_t rows = 0;
   for (const ResultTable& table : wanted.tables) rows += table.rows();
@@ -221,6 +228,7 @@ bool same_results(const char* name, const std::vector<Case>& cases, const Case* 
               same ? "the same on host and GPU" : "which differ between host and GPU");
   cudaFree(given - kBefore);
   cudaFree(objects_there);
+  cudaFree(table_there);
   return same;
 }
 

@@ -8,14 +8,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adapters/sanitizer/api.h"
 #include "device/access.h"
 #include "device/gpu_patch.h"
+#include "device/reuse.h"
 #include "fake.h"
 
 namespace {
@@ -25,20 +29,20 @@ namespace device = pasta::device;
 
 Api::Callback callback = nullptr;
 bool enabled[16] = {};
-bool patched = false, counts = false, has_patches = false, has_modules = false, lacks = false;
+bool patched = false, has_patches = false, has_modules = false, lacks = false;
 std::atomic<bool> faulty{false};
 constexpr int kFault = 999;
 
 std::mutex mutex;
 bool held = false;
 std::set<void*> gone_streams;
-std::vector<std::function<void()>> waiting;  // what all streams hold back, in order
+std::map<void*, std::vector<std::function<void()>>> waiting;  // what each stream holds back
 
 // In the order of one stream; one after the other is as good as side by side.
-void enqueue(std::function<void()> work) {
+void enqueue(void* stream, std::function<void()> work) {
   const std::lock_guard lock(mutex);
   if (held) {
-    waiting.push_back(std::move(work));
+    waiting[stream].push_back(std::move(work));
   } else {
     work();
   }
@@ -67,15 +71,24 @@ void* take_launch_data() {
   return std::exchange(launch_data, nullptr);
 }
 
-void run(void* data, std::vector<device::Warp> warps) {
-  if (data == nullptr || !patched || !counts) return;
-  enqueue([data, warps = std::move(warps)] {
-    auto& launch = *static_cast<device::GpuLaunch<device::AccessPatch>*>(data);
-    for (device::Warp warp : warps) {
-      warp.site -= launch.code;
-      device::AccessPatch::on_access(launch.state, launch.launch, warp);
-    }
-  });
+template <class Patch>
+void count(void* data, const std::vector<device::Warp>& warps) {
+  auto& launch = *static_cast<device::GpuLaunch<Patch>*>(data);
+  for (device::Warp warp : warps) {
+    warp.site -= launch.code;
+    Patch::on_access(launch.state, launch.launch, warp);
+  }
+}
+// By the function for global memory. Of others the device has no code.
+const std::map<std::string, void (*)(void*, const std::vector<device::Warp>&)> patches = {
+    {"pasta_access_global", count<device::AccessPatch>},
+    {"pasta_reuse_global", count<device::ReusePatch>},
+    {"pasta_empty_global", nullptr}};
+void (*counts)(void*, const std::vector<device::Warp>&) = nullptr;
+
+void run(void* data, void* stream, std::vector<device::Warp> warps) {
+  if (data == nullptr || !patched || counts == nullptr) return;
+  enqueue(stream, [data, warps = std::move(warps)] { counts(data, warps); });
 }
 
 constexpr std::uint64_t kCode = 0x7f0000001000;
@@ -134,9 +147,9 @@ EXPORT int sanitizerAddPatchesFromFile(const char*, Handle) {
 EXPORT int sanitizerPatchInstructions(Instruction instruction, Handle, const char* function) {
   if (!has_patches) return 1;
   if (instruction != Instruction::kGlobal) return 0;
-  const std::string name = function;
-  counts = name == "pasta_access_global";
-  lacks = !counts && name != "pasta_empty_global";
+  const auto patch = patches.find(function);
+  lacks = patch == patches.end();
+  counts = lacks ? nullptr : patch->second;
   return lacks ? 1 : 0;
 }
 EXPORT int sanitizerPatchModule(Handle) {
@@ -181,7 +194,7 @@ EXPORT int sanitizerMemcpyHostToDeviceAsync(void* to, const void* from, std::siz
                                             Handle stream) {
   if (faulty || gone_streams.contains(stream)) return kFault;
   const auto* first = static_cast<const char*>(from);
-  enqueue([to, copy = std::vector<char>(first, first + bytes)] {
+  enqueue(stream, [to, copy = std::vector<char>(first, first + bytes)] {
     std::memcpy(to, copy.data(), copy.size());
   });
   return 0;
@@ -276,7 +289,7 @@ EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKer
   };
   tell_call();
   tell(Domain::kLaunch, LaunchCallback::kBegin, &data);
-  run(take_launch_data(), warps_of(*kernel));
+  run(take_launch_data(), stream, warps_of(*kernel));
   tell(Domain::kLaunch, LaunchCallback::kEnd, &data);
   call.ends = 1;
   tell_call();
@@ -293,7 +306,7 @@ EXPORT void fake_launch_graph(void* context, void* module, void* stream, const F
     tell(Domain::kGraphs, GraphCallback::kNodeBegin, &node);
     nodes.emplace_back(take_launch_data(), warps_of(kernels[i]));
   }
-  for (auto& [data, warps] : nodes) run(data, std::move(warps));
+  for (auto& [data, warps] : nodes) run(data, stream, std::move(warps));
   GraphLaunchData data{};
   data.context = context;
   data.stream_handle = stream;
@@ -304,11 +317,12 @@ EXPORT void fake_hold() {
   held = true;
 }
 EXPORT void fake_go_on() {
-  std::vector<std::function<void()>> work;
   const std::lock_guard lock(mutex);
   held = false;
-  work.swap(waiting);
-  for (const auto& one : work) one();
+  // Streams wait for nothing but what is their own, so that of each may be as late as it likes.
+  for (const auto& [stream, work] : std::views::reverse(std::exchange(waiting, {}))) {
+    for (const auto& one : work) one();
+  }
 }
 EXPORT void fake_synchronize(void* context, void* stream) {
   const SynchronizeData data{context, nullptr, stream};

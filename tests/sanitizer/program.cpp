@@ -1,8 +1,11 @@
 // Loads what analyses accesses as the driver would, and launches kernels on a device that there is
 // not: program SCENE. See sanitizer_test.py for what is to come of each scene.
 #include <dlfcn.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -152,6 +155,47 @@ int main(int argc, char** argv) {
     fake.fake_allocate(kIn, 64, 0x2);
     launch(copy);
     fake.fake_go_on();
+  } else if (scene == "tables") {
+    // At each launch another object is live, all at one place in a table of pieces, and the one
+    // before it no more: 64 times before the device comes to the first, and then as often as it
+    // takes to need more memory than there is for tables.
+    const auto begin = [](std::uint64_t i) { return 0x7f5000000000 + (i << 33); };
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      if (i == 0) fake.fake_hold();
+      if (i == 64) fake.fake_go_on();
+      fake.fake_allocate(begin(i), 40 << 20, 0);
+      const Warp warps[] = {warp(Access::kRead, 0x40, begin(i), 4, 4),
+                            warp(Access::kRead, 0x80, begin(i - 1), 2, 2)};
+      const FakeKernel kernel{"kernel", {1, 1, 1}, {32, 1, 1}, warps, 2};
+      launch(kernel, 1);
+      launch(kernel, 2);
+      fake.fake_free(begin(i));
+    }
+  } else if (scene.starts_with("cost:")) {
+    // cost:OBJECTS:MIB: what a launch takes of the thread that launches, where so much is live.
+    std::uint64_t objects = 0, mib = 0;
+    if (std::sscanf(scene.c_str(), "cost:%lu:%lu", &objects, &mib) != 2) return 2;
+    for (std::uint64_t i = 0; i < objects; ++i) {
+      fake.fake_allocate(0x7f5000000000 + i * (mib << 20), mib << 20, 0);
+    }
+    const FakeKernel nothing{"nothing", {64, 1, 1}, {256, 1, 1}, nullptr, 0};
+    const auto now_ns = [] {
+      timespec now{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+      return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+    };
+    for (const bool changes : {false, true}) {
+      std::vector<long> ns;
+      for (int i = 0; i < 1000; ++i) {
+        if (changes) fake.fake_allocate(kIn, 4096, 0);
+        const long before = now_ns();
+        launch(nothing);
+        ns.push_back(now_ns() - before);
+      }
+      std::ranges::sort(ns);
+      std::printf("a launch%s: median %ld ns, of 90 %% at most %ld\n",
+                  changes ? " after an allocation" : "", ns[ns.size() / 2], ns[ns.size() * 9 / 10]);
+    }
   } else if (scene == "threads") {
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < 4; ++i) {
@@ -239,7 +283,7 @@ int main(int argc, char** argv) {
   } else if (scene == "refuse") {
     int (*take)(const char* name) = nullptr;
     find(injected, "pasta_sanitizer_patch", take);
-    if (take("reuse") != 0) return 6;
+    if (take("hotpages") != 0) return 6;
     launch(copy);
     if (take("access") != 1) return 6;
     launch(copy);

@@ -26,11 +26,11 @@ class Sanitizer(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_watched(self, scene, code=0, options=(), program=PROGRAM, adapter=("--adapter", "sanitizer"),
-                    launches=("--launches", "all"), **variables):
+                    launches=("--launches", "all"), tool="access", **variables):
         # Any file stands for the code of the GPU, which there is none to run.
         environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "PASTA_GPU_CODE": PASTAPROF, **variables}
         environment = {name: value for name, value in environment.items() if value is not None}
-        result = subprocess.run([PASTAPROF, "run", *adapter, *launches, "--tool", "access", "-o", "t.pasta",
+        result = subprocess.run([PASTAPROF, "run", *adapter, *launches, "--tool", tool, "-o", "t.pasta",
                                  "--format", "json", "--report", "r.json", *options, "--", *program.split(), scene],
                                 cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(result.returncode, code, result.stderr)
@@ -108,12 +108,24 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(sorted(row["reads"] for row in reads.values()), [16, 32])
         self.assertEqual(sorted(row["size"] for row in reads.values()), [64, 4096])
 
+    def blobs(self):
+        dumped = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)
+        return [bytes.fromhex(blob) for blob in re.findall(r'^blob \w+ "(\w+)"', dumped.stdout, re.MULTILINE)]
+
+    def test_tables_are_shared_until_objects_change(self):
+        self.run_watched("tables", tool="reuse", PASTA_SANITIZER_LOG=str(self.folder / "log"))
+        self.assertEqual(self.problems, {})
+        tables = re.findall(r"table of 3 objects at \w+ \((\d+) bytes\)", (self.folder / "log").read_text())
+        self.assertEqual(len(tables), 300, "one for both streams")
+        self.assertGreater(sum(map(int, tables)), 16 << 20, "more than there is at once")
+        # Bytes that were asked for: of what is not live, and of what is, on each stream.
+        asked = sorted(sorted((row[0], row[3]) for row in blobs.rows_of(blob, blobs.SETS)) for blob in self.blobs())
+        self.assertEqual(asked, [[(blobs.UNKNOWN, 64), (3 + i, 128)] for i in range(300) for _ in range(2)])
+
     def test_threads_and_streams(self):
         self.check_objects(self.run_watched("threads"), 200, 200)
         self.assertEqual(self.problems, {})
-        dumped = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)
-        places = [blobs.rows_of(bytes.fromhex(blob), blobs.STREAM)[0]
-                  for blob in re.findall(r'^blob \w+ "(\w+)"', dumped.stdout, re.MULTILINE)]
+        places = [blobs.rows_of(blob, blobs.STREAM)[0] for blob in self.blobs()]
         # 8 streams, on each of which 50 were launched.
         self.assertEqual(sorted(places), [(stream, launch) for stream in range(1, 9) for launch in range(1, 51)])
 
@@ -156,7 +168,7 @@ class Sanitizer(unittest.TestCase):
 
     def test_an_address_that_begins_with_0(self):
         # Of the first piece that a launch may get; patches take it for none.
-        self.check_objects(self.run_watched("kernels", FAKE_ADDRESS=hex(0x600000000000 - (8 << 20) - 8192)), 2, 1)
+        self.check_objects(self.run_watched("kernels", FAKE_ADDRESS=hex(0x600000000000 - (16 << 20) - 8192)), 2, 1)
 
     def test_policies(self):
         # Two of the position in later iterations; the first does not yet know that there are any. The fourth and the
@@ -222,7 +234,7 @@ class Sanitizer(unittest.TestCase):
     def test_a_patch_of_which_there_is_no_code(self):
         # Refused, and the next one works.
         self.assertEqual(self.launches(self.run_watched("refuse", options=("--force",))), {COPY: 1})
-        self.assertEqual(self.problem("pasta_reuse_global: refused"), [1], self.problems)
+        self.assertEqual(self.problem("pasta_hotpages_global: refused"), [1], self.problems)
 
     def test_one_patch_at_a_time(self):
         report = self.run_watched("kernels", program=f"env PASTA_PATCHES=access,none {PROGRAM}")

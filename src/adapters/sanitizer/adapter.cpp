@@ -50,14 +50,15 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Of each context: for launches, which find it zero, and for tables of objects, which need not.
-// Where the program has left too little for the first, it is the next.
+// Of each context: for launches, which find it zero, and for what they share, which need not; with
+// 128 GiB of objects, launches between two marks may each share another MiB. Where the program has
+// left too little for the first, it is the next.
 struct ArenaBytes {
   std::size_t tables, launches;
 };
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::array kArenas = {ArenaBytes{8 * kMiB, 88 * kMiB}, ArenaBytes{4 * kMiB, 44 * kMiB},
-                                ArenaBytes{kMiB, 12 * kMiB}};
+constexpr std::array kArenas = {ArenaBytes{16 * kMiB, 80 * kMiB}, ArenaBytes{8 * kMiB, 40 * kMiB},
+                                ArenaBytes{4 * kMiB, 9 * kMiB}};
 constexpr std::uint32_t kMostStreams = 1024;
 constexpr std::size_t kMarkBytes = kMostStreams * sizeof(std::uint64_t);
 // Launches of a stream between two marks, and for how long none is written.
@@ -85,13 +86,6 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Objects as they lie on the device, for all launches of one stream until they change.
-struct Table {
-  std::shared_ptr<const Snapshot> snapshot;
-  std::size_t at = 0;              // among the tables
-  std::atomic<bool> there{false};  // it has been written on the stream
-};
-
 struct Stream {
   std::uint32_t index;
   Handle handle;
@@ -101,15 +95,31 @@ struct Stream {
   std::uint64_t complete = 0;
   bool is_gone = false;  // the program has destroyed it, and its last mark is on its way
   Clock::time_point last_mark{};
-  std::shared_ptr<Table> table;
 
   // All up to here have been handed to the device.
   [[nodiscard]] std::uint64_t submitted() const { return open.empty() ? begun : *open.begin() - 1; }
 };
 
+// What lies on the device for all launches that see the same objects, until the last of them is
+// over. Each stream writes it, as long as it is not known to be there: the same bytes once more
+// change nothing.
+struct Table {
+  std::shared_ptr<const Snapshot> snapshot;
+  const PatchKind* patch;
+  std::unique_ptr<PatchOfObjects> of;
+  std::size_t at;           // among the tables
+  std::uint64_t users = 0;  // launches whose results have not been taken, and the context
+  std::map<const Stream*, std::uint64_t> written;  // behind so many launches of each
+
+  [[nodiscard]] bool is_there_for(const Stream& stream) const {
+    return written.contains(&stream) || std::ranges::any_of(written, [](const auto& by) {
+             return by.first->complete > by.second;
+           });
+  }
+};
+
 // A launch whose results have not been taken.
 struct Pending {
-  const PatchKind* patch;
   std::shared_ptr<Stream> stream;
   std::uint64_t sequence;  // in its stream
   std::size_t at;          // among the launches
@@ -139,6 +149,7 @@ struct Context {
   bool lost = false;            // the device has failed
   std::byte* arena = nullptr;   // marks, tables, launches
   Pool tables, pool;
+  std::shared_ptr<Table> table;                       // of the objects as they were last
   HostRoom our_room, program_room;                    // of our thread, of a thread of the program
   std::map<Handle, std::shared_ptr<Stream>> streams;  // by handle
   std::uint32_t stream_count = 0;
@@ -146,7 +157,6 @@ struct Context {
   std::size_t taking = 0;       // launches whose results are just being taken
   Handle own_stream = nullptr;  // of our thread
   bool has_own_stream = false;
-  std::map<const Table*, std::uint64_t> users;  // of tables: pending launches and streams
 
   // Nothing more will come of what has been launched.
   [[nodiscard]] bool is_done() const { return lost || (pending.empty() && taking == 0); }
@@ -320,7 +330,7 @@ void load_context(Handle context) {
 bool put_patch(Handle module, Handle context, const PatchKind& patch) {
   State& s = state();
   if (!has_code(context, patch) && !good(add_code(context, patch), "the patches")) return false;
-  for (const Point& point : points(patch, s.global_only && patch.result != nullptr)) {
+  for (const Point& point : points(patch, s.global_only && patch.has_results())) {
     const std::string function = fmt::format("pasta_{}_{}", patch.code, point.function);
     if (!good(s.api.patch_instructions(point.instruction, module, function.c_str()),
               function.c_str())) {
@@ -537,45 +547,70 @@ std::optional<std::size_t> take_room(Context& context, Pool& pool, std::size_t b
   }
 }
 
-void drop_table(Context& context, const std::shared_ptr<Table>& table) {
-  const auto user = context.users.find(table.get());
-  if (user == context.users.end() || --user->second > 0) return;
-  context.users.erase(user);
-  context.tables.give(table->at);
+void drop_table(Context& context, Table& table) {
+  if (--table.users == 0) context.tables.give(table.at);
 }
 
-std::shared_ptr<Table> table_for(Context& context, Stream& stream,
-                                 std::shared_ptr<const Snapshot> snapshot) {
+// Of these objects; there is one launch more that uses it. None without room.
+std::shared_ptr<Table> table_for(Context& context, const PatchKind& patch,
+                                 const std::shared_ptr<const Snapshot>& snapshot) {
+  State& s = state();
+  const auto known = [&]() -> std::shared_ptr<Table> {
+    if (!context.table) return nullptr;
+    if (context.table->snapshot == snapshot && context.table->patch == &patch) {
+      ++context.table->users;
+      return context.table;
+    }
+    drop_table(context, *std::exchange(context.table, nullptr));
+    return nullptr;
+  };
+  {
+    const std::lock_guard lock(s.mutex);
+    if (auto table = known()) return table;
+  }
+  auto of = patch.of(snapshot->objects);
+  const std::size_t bytes = std::max<std::size_t>(of->table().size(), 1);
+  const auto at = take_room(context, context.tables, bytes);
+  if (!at) return nullptr;
+  if (snapshot->left_out > 0) {
+    count_problem("objects were left out of a table, and what accesses them is unknown",
+                  snapshot->left_out);
+  }
+  of->put_table(reinterpret_cast<std::uintptr_t>(table_address(context, *at)));
+  log("table of {} objects at {} ({} bytes)", snapshot->objects.size(),
+      static_cast<void*>(table_address(context, *at)), bytes);
+  const std::lock_guard lock(s.mutex);
+  // Another thread may have made the same meanwhile.
+  if (auto table = known()) {
+    context.tables.give(*at);
+    return table;
+  }
+  context.table = std::make_shared<Table>(Table{.snapshot = snapshot,
+                                                .patch = &patch,
+                                                .of = std::move(of),
+                                                .at = *at,
+                                                .users = 2,
+                                                .written = {}});
+  return context.table;
+}
+
+// Behind it, launches of the stream find the table. To be called when a launch is sure to follow,
+// which tells when the device has written it.
+bool write_table(const Context& context, Stream& stream, Table& table) {
   State& s = state();
   {
     const std::lock_guard lock(s.mutex);
-    if (stream.table && stream.table->snapshot == snapshot && stream.table->there) {
-      ++context.users[stream.table.get()];
-      return stream.table;
-    }
+    if (table.is_there_for(stream)) return true;
   }
-  const std::size_t bytes =
-      std::max<std::size_t>(snapshot->objects.size(), 1) * sizeof(device::MemoryObject);
-  const auto at = take_room(context, context.tables, bytes);
-  if (!at) return nullptr;
-  auto table = std::make_shared<Table>();
-  table->snapshot = std::move(snapshot);
-  if (table->snapshot->left_out > 0) {
-    count_problem("objects were left out of a table, and what accesses them is unknown",
-                  table->snapshot->left_out);
-  }
-  table->at = *at;
-  if (!table->snapshot->objects.empty()) {
-    good(s.api.copy_to_device(table_address(context, *at), table->snapshot->objects.data(), bytes,
-                              stream.handle),
-         "a table of objects");
+  const std::span<const std::byte> bytes = table.of->table();
+  if (!bytes.empty() && !good(s.api.copy_to_device(table_address(context, table.at), bytes.data(),
+                                                   bytes.size(), stream.handle),
+                              "a table of objects")) {
+    return false;
   }
   const std::lock_guard lock(s.mutex);
-  table->there = true;
-  if (stream.table) drop_table(context, stream.table);
-  stream.table = table;
-  context.users[table.get()] = 2;  // the stream and the launch that is to be
-  return table;
+  table.written.try_emplace(&stream, stream.begun);
+  return true;
 }
 
 // Nothing is analysed of a launch that is given no data.
@@ -652,10 +687,9 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     const std::lock_guard lock(s.objects_mutex);
     snapshot = s.objects.snapshot();
   }
-  const std::shared_ptr<Table> table = table_for(*context, *stream, snapshot);
+  const std::shared_ptr<Table> table = table_for(*context, *patch, snapshot);
   const Function function = function_of(data);
-  Pending pending{.patch = patch,
-                  .stream = stream,
+  Pending pending{.stream = stream,
                   .sequence = 0,
                   .at = 0,
                   .block = {},
@@ -679,10 +713,9 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
       pending.launch.block[i] = data.block[i];
     }
     pending.launch.global_only = s.global_only || patch->reach == Reach::kGlobalMemory ? 1 : 0;
-    pending.launch.objects =
-        reinterpret_cast<const device::MemoryObject*>(table_address(*context, table->at));
+    pending.launch.objects = snapshot->objects.data();
     pending.launch.object_count = static_cast<std::uint32_t>(snapshot->objects.size());
-    const Block sizes = patch->block(pending.launch, snapshot->objects, function.code, 0);
+    const Block sizes = table->of->block(pending.launch, function.code, 0);
     at = take_room(*context, context->pool, sizes.bytes);
     header_at = sizes.header;
     // Patches are told by the lower half of the address that it is one, see is_given().
@@ -695,7 +728,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     }
     if (!at) {
       const std::lock_guard lock(s.mutex);
-      drop_table(*context, table);
+      drop_table(*context, *table);
     }
   }
   if (!at) {
@@ -705,10 +738,11 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   std::byte* const address = address_of(*context, *at) + header_at;
   pending.at = *at;
-  pending.block = patch->block(pending.launch, snapshot->objects, function.code,
-                               reinterpret_cast<std::uintptr_t>(address));
+  pending.block =
+      table->of->block(pending.launch, function.code, reinterpret_cast<std::uintptr_t>(address));
   const std::vector<std::byte> image = std::exchange(pending.block.image, {});
   const bool ready =
+      write_table(*context, *stream, *table) &&
       good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
            "the header of a launch") &&
       good(s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
@@ -720,7 +754,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   if (!ready) {
     leave_out(data);
     const std::lock_guard lock(s.mutex);
-    drop_table(*context, table);
+    drop_table(*context, *table);
     context->pool.give(*at);
     return;
   }
@@ -737,9 +771,8 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
 
 void push_result(const Pending& pending, std::span<std::byte> bytes) {
   State& s = state();
-  device::Launch launch = pending.launch;
+  const device::Launch& launch = pending.launch;
   const Snapshot& snapshot = *pending.table->snapshot;
-  launch.objects = snapshot.objects.data();
   const device::Names names = {
       .object =
           [&](const device::MemoryObject& object) {
@@ -751,7 +784,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
             return site < pending.code_bytes ? pending.places->name(pending.kernel, site)
                                              : std::string("in a function that it calls");
           }};
-  device::PatchResult result = pending.patch->result(launch, bytes, names);
+  device::PatchResult result = pending.table->of->result(launch, bytes, names);
   if (pending.unseen) {
     device::append_row(
         result.tables.emplace_back(device::ResultTable{.id = device::TableId::kUnseen}),
@@ -777,8 +810,8 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
     const trace::DeviceResult given{.size = sizeof given,
                                     .kernel = pending.kernel.data(),
                                     .kernel_bytes = pending.kernel.size(),
-                                    .format = pending.patch->format.data(),
-                                    .format_bytes = pending.patch->format.size(),
+                                    .format = pending.table->patch->format.data(),
+                                    .format_bytes = pending.table->patch->format.size(),
                                     .blob = part.data(),
                                     .blob_bytes = part.size(),
                                     .launch = pending.number,
@@ -870,7 +903,7 @@ void take_results(Context& context, std::uint32_t streams, HostRoom& host) {
     std::byte* const address = address_of(context, pending.at);
     const Block& block = pending.block;
     const std::size_t bytes = block.result_end - block.result_begin;
-    if (pending.patch->result != nullptr && make_room(context, host, bytes) &&
+    if (pending.table->patch->has_results() && make_room(context, host, bytes) &&
         good(s.api.copy_to_host(host.at, address + block.result_begin, bytes, context.own_stream),
              "a result")) {
       push_result(pending, {host.at, bytes});
@@ -881,7 +914,7 @@ void take_results(Context& context, std::uint32_t streams, HostRoom& host) {
   const std::lock_guard lock(s.mutex);
   for (const Pending& pending : complete) {
     context.pool.give(pending.at);
-    drop_table(context, pending.table);
+    drop_table(context, *pending.table);
   }
   context.taking -= complete.size();
   s.room.notify_all();
@@ -1341,6 +1374,11 @@ void on_resource(ResourceCallback callback, const void* data) {
       write_mark(context_handle, known, true);
       const std::lock_guard lock(s.mutex);
       known->is_gone = true;
+      // What the next one with its handle finds need not be there yet.
+      const auto context = s.contexts.find(context_handle);
+      if (context != s.contexts.end() && context->second->table) {
+        context->second->table->written.erase(known.get());
+      }
       break;
     }
     case ResourceCallback::kContextCreated: {

@@ -1,6 +1,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -12,6 +13,7 @@
 #include "adapters/sanitizer/pool.h"
 #include "adapters/sanitizer/tensor_maps.h"
 #include "adapters/sanitizer/testing.h"
+#include "device/reducers.h"
 
 namespace pasta::adapters::sanitizer {
 namespace {
@@ -145,26 +147,43 @@ TEST(SanitizerPool, PiecesDoNotMeet) {
 
 TEST(SanitizerPatches, BlocksHoldWhatTheySay) {
   const std::vector<device::MemoryObject> objects = {{0x10000, 4096, 1}, {0x20000, 64, 2}};
-  device::Launch launch;
-  launch.objects = objects.data();
-  launch.object_count = 2;
+  const device::Launch launch;
   for (const PatchKind& patch : patches()) {
-    const Block small = patch.block(launch, objects, 0, 0x7f0000000000);
-    EXPECT_EQ(patch.block(launch, objects, 0, 0).bytes, small.bytes) << patch.name;
+    const auto of = patch.of(objects);
+    of->put_table(0x7e0000000000);
+    const Block small = of->block(launch, 0, 0x7f0000000000);
+    EXPECT_EQ(of->block(launch, 0, 0).bytes, small.bytes) << patch.name;
     EXPECT_LE(small.image.size(), small.bytes) << patch.name;
     EXPECT_LE(small.result_begin, small.result_end);
     EXPECT_LE(small.result_end, small.bytes);
     EXPECT_LT(small.bytes, std::size_t{4} << 20) << "many launches find room beside each other";
     EXPECT_EQ(find_patch(patch.name), &patch);
-    if (patch.result == nullptr) continue;
+    if (!patch.has_results()) continue;
     std::vector<std::byte> back(small.result_end - small.result_begin);
     // Behind the image are zeros.
     const std::size_t begin = std::min(small.result_begin, small.image.size());
     std::memcpy(back.data(), small.image.data() + begin,
                 std::min(back.size(), small.image.size() - begin));
-    EXPECT_EQ(patch.result(launch, back, {}).dropped, 0u) << "of a launch that accessed nothing";
+    EXPECT_EQ(of->result(launch, back, {}).dropped, 0u) << "of a launch that accessed nothing";
   }
   EXPECT_EQ(find_patch("none"), nullptr);
+}
+
+TEST(SanitizerPatches, LaunchesShareWhatTellsOfObjects) {
+  std::vector<device::MemoryObject> objects;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    objects.push_back({(std::uint64_t{0x7f} << 40) + (i << 30), std::uint64_t{1} << 30, i + 1});
+  }
+  for (const char* name : {"hotpages", "reuse"}) {
+    const auto of = find_patch(name)->of(objects);
+    const std::span<const std::byte> table = of->table();
+    const std::vector<std::byte> before(table.begin(), table.end());
+    of->put_table(0x7e0000000000);
+    EXPECT_TRUE(std::ranges::equal(of->table(), before)) << "the same wherever it lies";
+    EXPECT_EQ(std::memcmp(table.data(), objects.data(), sizeof objects[0] * objects.size()), 0);
+    EXPECT_GT(table.size(), 32768 * sizeof(device::Pieces::Piece));
+    EXPECT_LT(of->block({}, 0, 0x7f0000000000).image.size(), 1024u) << "for each launch";
+  }
 }
 
 }  // namespace

@@ -53,45 +53,89 @@ typename Patch::Settings settings() {
 }
 
 template <class Patch>
-Block block(const Launch& launch, std::span<const device::MemoryObject> objects, std::uint64_t code,
-            std::uint64_t address) {
-  // Patches look at objects to lay out their tables; the GPU has them elsewhere.
-  Launch here = launch;
-  here.objects = objects.data();
-  Layout layout = address == 0 ? Layout() : Layout(address + device::kHeaderBytes<Patch>);
-  const device::GpuLaunch<Patch> header = {launch, Patch::lay_out(here, settings<Patch>(), layout),
-                                           code};
-  constexpr std::size_t kBefore = device::bytes_before<Patch>();
-  constexpr std::size_t kResultBefore = device::result_bytes_before<Patch>();
-  const std::size_t block_at = kBefore + device::kHeaderBytes<Patch>;
-  Block made{.bytes = block_at + layout.bytes(),
-             .header = kBefore,
-             .result_begin = kResultBefore > 0 ? kBefore - kResultBefore : block_at,
-             .result_end = block_at + layout.result_bytes(),
-             .image = std::vector<std::byte>(device::kHeaderBytes<Patch> + layout.image().size())};
-  std::memcpy(made.image.data(), &header, sizeof header);
-  if (!layout.image().empty()) {
-    std::memcpy(made.image.data() + device::kHeaderBytes<Patch>, layout.image().data(),
-                layout.image().size());
+class OfObjects final : public PatchOfObjects {
+ public:
+  explicit OfObjects(std::span<const device::MemoryObject> objects)
+      : objects_(objects), settings_(settings<Patch>()) {
+    here_ = table_.make([this](Layout& layout) { return lay_table(layout); });
   }
-  return made;
-}
+
+  [[nodiscard]] std::span<const std::byte> table() const override { return table_.bytes(); }
+
+  void put_table(std::uint64_t address) override {
+    Layout layout(std::span(reinterpret_cast<std::byte*>(address), table().size()));
+    there_ = lay_table(layout);
+  }
+
+  [[nodiscard]] Block block(const Launch& launch, std::uint64_t code,
+                            std::uint64_t address) const override {
+    Layout layout = address == 0 ? Layout() : Layout(address + device::kHeaderBytes<Patch>);
+    const device::GpuLaunch<Patch> header = {
+        with(launch, there_.objects),
+        device::lay_out<Patch>(with(launch, objects_.data()), there_.shared, settings_, layout),
+        code};
+    constexpr std::size_t kBefore = device::bytes_before<Patch>();
+    constexpr std::size_t kResultBefore = device::result_bytes_before<Patch>();
+    const std::size_t block_at = kBefore + device::kHeaderBytes<Patch>;
+    Block made{
+        .bytes = block_at + layout.bytes(),
+        .header = kBefore,
+        .result_begin = kResultBefore > 0 ? kBefore - kResultBefore : block_at,
+        .result_end = block_at + layout.result_bytes(),
+        .image = std::vector<std::byte>(device::kHeaderBytes<Patch> + layout.image().size())};
+    std::memcpy(made.image.data(), &header, sizeof header);
+    if (!layout.image().empty()) {
+      std::memcpy(made.image.data() + device::kHeaderBytes<Patch>, layout.image().data(),
+                  layout.image().size());
+    }
+    return made;
+  }
+
+  [[nodiscard]] device::PatchResult result(const Launch& launch, std::span<std::byte> bytes,
+                                           const device::Names& names) const override {
+    if constexpr (requires { Patch::result; }) {
+      constexpr std::size_t kBefore = device::result_bytes_before<Patch>();
+      Layout layout(bytes.subspan(kBefore > 0 ? kBefore + device::kHeaderBytes<Patch> : 0));
+      const Launch here = with(launch, objects_.data());
+      return Patch::result(here, device::lay_out<Patch>(here, here_.shared, settings_, layout),
+                           names);
+    } else {
+      return {};
+    }
+  }
+
+ private:
+  struct Table {
+    const device::MemoryObject* objects;
+    device::SharedOf<Patch> shared;
+  };
+  Table lay_table(Layout& layout) const {
+    const device::MemoryObject* const objects = layout.table(objects_);
+    return {objects, device::share<Patch>(with({}, objects_.data()), settings_, layout)};
+  }
+  [[nodiscard]] Launch with(Launch launch, const device::MemoryObject* objects) const {
+    launch.objects = objects;
+    launch.object_count = static_cast<std::uint32_t>(objects_.size());
+    return launch;
+  }
+
+  std::span<const device::MemoryObject> objects_;
+  typename Patch::Settings settings_;
+  device::HostBlock table_;
+  Table here_{}, there_{};  // in this copy of it, and in that on the device
+};
 
 template <class Patch>
-device::PatchResult result(const Launch& launch, std::span<std::byte> bytes,
-                           const device::Names& names) {
-  constexpr std::size_t kBefore = device::result_bytes_before<Patch>();
-  Layout layout(bytes.subspan(kBefore > 0 ? kBefore + device::kHeaderBytes<Patch> : 0));
-  const typename Patch::State state = Patch::lay_out(launch, settings<Patch>(), layout);
-  return Patch::result(launch, state, names);
+std::unique_ptr<PatchOfObjects> of(std::span<const device::MemoryObject> objects) {
+  return std::make_unique<OfObjects<Patch>>(objects);
 }
 
 template <class Patch>
 constexpr PatchKind kind(std::string_view name, Reach reach) {
-  return {name, name, reach, Patch::kFormat, block<Patch>, result<Patch>};
+  return {name, name, reach, Patch::kFormat, of<Patch>};
 }
 constexpr PatchKind nothing(std::string_view name, Reach reach) {
-  return {name, "empty", reach, "", block<device::EmptyPatch>, nullptr};
+  return {name, "empty", reach, "", of<device::EmptyPatch>};
 }
 
 constexpr std::array kPatches = {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,24 @@ struct Block {
   std::vector<std::byte> image;  // what is there
 };
 
+// A patch for all launches that see the same objects, of which each has a block, and all one table.
+class PatchOfObjects {
+ public:
+  virtual ~PatchOfObjects() = default;
+  // What lies on the device, the same wherever it does.
+  [[nodiscard]] virtual std::span<const std::byte> table() const = 0;
+  // Where that is; before the first block.
+  virtual void put_table(std::uint64_t address) = 0;
+  // What lies around `address` of the device, which is that of its header; with 0, how large it is.
+  // The launch need not tell of its objects.
+  [[nodiscard]] virtual Block block(const device::Launch& launch, std::uint64_t code,
+                                    std::uint64_t address) const = 0;
+  // Of what has travelled back.
+  [[nodiscard]] virtual device::PatchResult result(const device::Launch& launch,
+                                                   std::span<std::byte> bytes,
+                                                   const device::Names& names) const = 0;
+};
+
 // Calls cost where they are made, so only there.
 enum class Reach : std::uint8_t { kEverywhere, kGlobalMemory };
 
@@ -34,13 +53,9 @@ struct PatchKind {
   std::string_view code;  // its functions are called pasta_CODE_FUNCTION
   Reach reach;
   std::string_view format;  // of its results; "": it makes none
-  // What lies around `address` of the device, which is that of its header, for a launch whose
-  // objects lie on the device; with 0, how large it is.
-  Block (*block)(const device::Launch& launch, std::span<const device::MemoryObject> objects,
-                 std::uint64_t code, std::uint64_t address);
-  // `launch` with the objects as they are on the host, and what has travelled back.
-  device::PatchResult (*result)(const device::Launch& launch, std::span<std::byte> bytes,
-                                const device::Names& names);
+  // `objects` outlive what is made.
+  std::unique_ptr<PatchOfObjects> (*of)(std::span<const device::MemoryObject> objects);
+  [[nodiscard]] bool has_results() const { return !format.empty(); }
 };
 
 std::span<const PatchKind> patches();
