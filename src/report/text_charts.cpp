@@ -196,9 +196,12 @@ void append_heat_map(std::string& out, const HeatMap& map, const TextOptions& op
       out += label(rows[r]);
       for (std::size_t c = begin; c < end; ++c) {
         const double value = map.values[r][c];
-        out += std::isfinite(value)
-                   ? repeat(kShades[values.step(value, kShades.size())], cell_width)
-                   : pad("-", cell_width, Align::kRight);
+        // What there is of something is told from nothing, however little it is.
+        const std::size_t least = value > 0 && values.least == 0 ? 1 : 0;
+        out +=
+            std::isfinite(value)
+                ? repeat(kShades[std::max(values.step(value, kShades.size()), least)], cell_width)
+                : pad("-", cell_width, Align::kRight);
         if (c + 1 < end) out.append(gap, ' ');
       }
       out += '\n';

@@ -109,7 +109,8 @@ def hotpages():
     second = result(objects, table(BLOCKS, [(1, 0x600000, 1 << 20, 2, 64, 0, 0, 8), (UNKNOWN, 0, 0, 0, 0, 0, 7, 1),
                                             (2, 0x900000, 1 << 20, 1, 0, 512, 0, 64)]),
                     table(UNSEEN, [(1, 0, 0)]), table(MAPPED, [(1,)]))
-    return first, second, result(objects, table(UNSEEN, [(1, 0, 0)]))
+    many = result(objects, table(BLOCKS, [(1, 0x200000, 64 << 10, 80, 10, 0, 0, 2), (1, 0x700000, 64 << 10, 1, 9, 0, 0, 9)]))
+    return first, second, result(objects, table(UNSEEN, [(1, 0, 0)])), many
 
 
 def reuse():
@@ -135,10 +136,13 @@ def divergence():
     # site, space, access: warps, lanes, existing, partial, up to 8, 16, 24, 32
     activity = [(0, GLOBAL_SPACE, READ, 100, 3200, 3200, 0, 0, 0, 0, 100),
                 (1, GLOBAL_SPACE, WRITE, 50, 400, 1600, 50, 50, 0, 0, 0),
+                (2, GLOBAL_SPACE, WRITE, 10, 160, 320, 10, 0, 10, 0, 0),
                 (OTHERS, GLOBAL_SPACE, READ, 1, 32, 32, 0, 0, 0, 0, 1)]
     # groups, working, total, median, most, heaviest
-    return (result(table(ACTIVITY, activity, ["a.cu:3 LDG", "", ""]), table(BALANCE, [(16, 15, 151, 6, 60, 9)])),
-            result(table(ACTIVITY, activity[:1], ["a.cu:3 LDG"]), table(BALANCE, [(16, 16, 160, 10, 10, 0)])))
+    eights = [(0, GLOBAL_SPACE, READ, 200, 1600, 1600, 0, 200, 0, 0, 0)]
+    return (result(table(ACTIVITY, activity, ["a.cu:3 LDG", "", "", ""]), table(BALANCE, [(16, 15, 161, 6, 60, 9)])),
+            result(table(ACTIVITY, activity[:1], ["a.cu:3 LDG"]), table(BALANCE, [(16, 16, 160, 10, 10, 0)])),
+            result(table(ACTIVITY, eights, ["a.cu:9 LDG"]), block=(8, 1, 1)))
 
 
 def samples():

@@ -25,6 +25,7 @@ constexpr double kFewLanes = 0.6;        // of those that exist
 constexpr double kWorthNoting = 0.1;     // of all accesses of warps
 constexpr double kUneven = 2;            // the busiest group over the mean
 constexpr std::uint64_t kFewGroups = 8;  // of so few, one that does more is no pattern
+constexpr double kSmallShare = 0.01;     // of all accesses of warps, which balance is not about
 
 struct Kernel {
   std::uint64_t launches = 0;
@@ -54,7 +55,8 @@ class DivergenceTool : public Tool {
     // Where most lanes stay out, first.
     std::ranges::stable_sort(sites, std::ranges::greater(), missing);
     add_divergent(report, sites, warps);
-    add_uneven(report);
+    add_small(report, warps);
+    add_uneven(report, warps);
     results_.add_times(report);
     results_.add_findings(report);
     report.parts.emplace_back(kernels());
@@ -91,6 +93,14 @@ class DivergenceTool : public Tool {
     }
   }
 
+  [[nodiscard]] std::vector<const std::pair<const std::string, Kernel>*> by_accesses() const {
+    std::vector<const std::pair<const std::string, Kernel>*> order;
+    for (const auto& line : kernels_) order.push_back(&line);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [](const auto* line) { return line->second.counts.warps; });
+    return order;
+  }
+
   [[nodiscard]] Table kernels() const {
     Table table{.id = "kernels",
                 .title = "Kernels",
@@ -108,11 +118,7 @@ class DivergenceTool : public Tool {
                             {"imbalance"},
                             {"uncovered"}},
                 .rows = {}};
-    std::vector<const std::pair<const std::string, Kernel>*> order;
-    for (const auto& line : kernels_) order.push_back(&line);
-    std::ranges::stable_sort(order, std::ranges::greater(),
-                             [](const auto* line) { return line->second.counts.warps; });
-    for (const auto* line : order) {
+    for (const auto* line : by_accesses()) {
       const auto& [name, kernel] = *line;
       const ActivityCounts& counts = kernel.counts;
       const bool even = kernel.uneven > 0;  // known
@@ -159,34 +165,86 @@ class DivergenceTool : public Tool {
     return table;
   }
 
+  // Places of one kernel where few lanes take part.
+  struct Few {
+    const Site* worst = nullptr;
+    std::size_t places = 0;
+    ActivityCounts counts;
+    [[nodiscard]] std::uint64_t missing() const { return counts.existing - counts.lanes; }
+  };
+
   static void add_divergent(Report& report, const std::vector<const Site*>& sites,
                             std::uint64_t warps) {
-    std::size_t found = 0;
+    std::map<std::string, Few> kernels;
     for (const Site* site : sites) {
       const auto& [key, counts] = *site;
-      const double active = ratio(counts.lanes, counts.existing);
-      const double share = ratio(counts.warps, warps);
-      if (active >= kFewLanes || share < kWorthNoting || found++ >= kMostFindings) continue;
+      if (ratio(counts.lanes, counts.existing) >= kFewLanes) continue;
+      Few& few = kernels[key.kernel];
+      if (few.worst == nullptr) few.worst = site;
+      ++few.places;
+      device::add_row(few.counts, counts);
+    }
+    std::vector<const Few*> order;
+    for (const auto& [name, few] : kernels) order.push_back(&few);
+    std::ranges::stable_sort(order, std::ranges::greater(), &Few::missing);
+    std::size_t found = 0;
+    for (const Few* few : order) {
+      const auto& [key, counts] = *few->worst;
+      const double share = ratio(few->counts.warps, warps);
+      if (share < kWorthNoting || found++ >= kMostFindings) continue;
+      const std::string more = few->places == 1 ? ""
+                               : few->places == 2
+                                   ? " and 1 more place"
+                                   : fmt::format(" and {} more places", few->places - 1);
       report.parts.emplace_back(Finding{
           .id = "few-lanes",
           .level = Finding::Level::kWarning,
-          .text =
-              fmt::format("{} at {}: {:.1f} of {:.1f} lanes take part", key.kernel, key.site,
-                          ratio(counts.lanes, counts.warps), ratio(counts.existing, counts.warps)),
+          .text = fmt::format("{} at {}{}: {:.1f} of {:.1f} lanes take part", key.kernel, key.site,
+                              more, ratio(few->counts.lanes, few->counts.warps),
+                              ratio(few->counts.existing, few->counts.warps)),
           .share = share,
           .of = "accesses of warps",
-          .evidence = {{"warps", count_cell(counts.warps), Unit::kCount},
-                       {"partial", count_cell(counts.partial), Unit::kCount}},
+          .evidence = {{"warps", count_cell(few->counts.warps), Unit::kCount},
+                       {"partial", count_cell(few->counts.partial), Unit::kCount}},
           .advice = fmt::format("let whole warps take the same branch, or give idle lanes work: up "
                                 "to {:.1f} times fewer accesses of warps",
-                                ratio(counts.existing, counts.lanes))});
+                                ratio(few->counts.existing, few->counts.lanes))});
     }
   }
 
-  void add_uneven(Report& report) const {
+  // Kernels whose groups have fewer lanes than warps have.
+  void add_small(Report& report, std::uint64_t warps) const {
     std::size_t found = 0;
-    for (const auto& [name, kernel] : kernels_) {
-      if (kernel.uneven < kUneven || kernel.worst.groups < kFewGroups) continue;
+    for (const auto* line : by_accesses()) {
+      const ActivityCounts& counts = line->second.counts;
+      const double lanes = ratio(counts.existing, counts.warps);
+      const double share = ratio(counts.warps, warps);
+      if (lanes >= kFewLanes * device::kWarpLanes || share < kWorthNoting ||
+          found++ >= kMostFindings) {
+        continue;
+      }
+      report.parts.emplace_back(Finding{
+          .id = "small-groups",
+          .level = Finding::Level::kWarning,
+          .text = fmt::format("{}: its groups fill {:.1f} of the 32 lanes of a warp", line->first,
+                              lanes),
+          .share = share,
+          .of = "accesses of warps",
+          .evidence = {{"warps", count_cell(counts.warps), Unit::kCount}},
+          .advice = fmt::format("let groups have a multiple of 32 items: up to {:.1f} times "
+                                "fewer warps",
+                                device::kWarpLanes / lanes)});
+    }
+  }
+
+  void add_uneven(Report& report, std::uint64_t warps) const {
+    std::size_t found = 0;
+    for (const auto* line : by_accesses()) {
+      const auto& [name, kernel] = *line;
+      const double share = ratio(kernel.counts.warps, warps);
+      if (kernel.uneven < kUneven || kernel.worst.groups < kFewGroups || share < kSmallShare) {
+        continue;
+      }
       if (found++ >= kMostFindings) break;
       report.parts.emplace_back(Finding{
           .id = "uneven-groups",
@@ -194,7 +252,8 @@ class DivergenceTool : public Tool {
           .text = fmt::format("{}: group {} accesses memory {:.1f} times as often as groups do on "
                               "average",
                               name, kernel.worst.heaviest, kernel.uneven),
-          .of = {},
+          .share = share,
+          .of = "accesses of warps, which are the kernel's",
           .evidence = {{"most", count_cell(kernel.worst.most), Unit::kCount},
                        {"median", count_cell(kernel.worst.median), Unit::kCount},
                        {"groups", count_cell(kernel.worst.groups), Unit::kCount}},

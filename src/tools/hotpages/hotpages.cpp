@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,7 @@ using device::kSectorBytes;
 constexpr std::size_t kMostColumns = 32;  // of the heat map: launches are put together
 // No patch counts more; a damaged result says anything.
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 20;
-constexpr std::size_t kMostRows = 40;  // of the heat map: the coolest are put together
+constexpr std::size_t kMostRows = 40;  // of the heat map: the coolest are left out
 
 constexpr OptionInfo kOptions[] = {
     {"block", "size of the pieces of memory, a power of two: 64KiB, 2MiB", "2MiB", {}}};
@@ -247,6 +248,14 @@ class HotpagesTool : public Tool {
     return table;
   }
 
+  // "1088 KiB": tells blocks apart that one decimal would not.
+  static std::string exact_size(std::int64_t bytes) {
+    constexpr std::int64_t kKi = 1024;
+    if (bytes % kKi != 0 || bytes == 0) return fmt::format("{} B", bytes);
+    if (bytes % (kKi * kKi) != 0) return fmt::format("{} KiB", bytes / kKi);
+    return fmt::format("{} MiB", bytes / (kKi * kKi));
+  }
+
   [[nodiscard]] HeatMap heat() const {
     HeatMap map{.id = "heat",
                 .title = "Bytes moved, by block over launches",
@@ -259,34 +268,32 @@ class HotpagesTool : public Tool {
       map.columns.push_back(last == first + 1 ? fmt::format("{}", last)
                                               : fmt::format("{}-{}", first + 1, last));
     }
-    std::vector<Line> order = lines();
-    std::vector<std::uint64_t> sectors;
-    for (const Line& line : order) sectors.push_back(line.block->counts.sectors);
-    std::ranges::sort(sectors, std::ranges::greater());
-    std::size_t room = kMostRows;
-    const std::uint64_t least = sectors.size() > kMostRows ? sectors[kMostRows] + 1 : 0;
-    std::vector<double> others(map.columns.size(), 0);
-    bool any_other = false;
-    for (const Line& line : order) {
-      const bool hot = line.block->counts.sectors >= least && room > 0;
+    const std::vector<Line> all = lines();
+    std::vector<std::size_t> hottest(all.size());
+    std::iota(hottest.begin(), hottest.end(), std::size_t{0});
+    std::ranges::stable_sort(hottest, std::ranges::greater(),
+                             [&](std::size_t i) { return all[i].block->counts.sectors; });
+    hottest.resize(std::min(hottest.size(), kMostRows));
+    std::ranges::sort(hottest);
+    double shown = 0;
+    for (const std::size_t at : hottest) {
+      const Line& line = all[at];
       std::vector<double> row(map.columns.size(), 0);
       for (std::size_t i = 0; i < line.block->heat.size() && i < row.size(); ++i) {
-        (hot ? row : others)[i] += moved_bytes(line.block->heat[i]);
+        row[i] += moved_bytes(line.block->heat[i]);
       }
-      any_other = any_other || !hot;
-      if (!hot) continue;
-      --room;
+      shown += moved_bytes(line.block->counts.sectors);
       const Cell offset = offset_of(line);
       const auto* bytes = std::get_if<std::int64_t>(&offset);
       map.rows.push_back(bytes == nullptr
                              ? line.object->label
-                             : fmt::format("{} +{}", line.object->label,
-                                           base::format_bytes(static_cast<std::uint64_t>(*bytes))));
+                             : fmt::format("{} +{}", line.object->label, exact_size(*bytes)));
       map.values.push_back(std::move(row));
     }
-    if (any_other) {
-      map.rows.emplace_back("others");
-      map.values.push_back(std::move(others));
+    // Together, the others would be hotter than any.
+    if (map.rows.size() < all.size()) {
+      map.title += fmt::format(": the hottest {} of {} blocks, {:.1f} % of all", map.rows.size(),
+                               all.size(), 100 * ratio(shown, all_moved()));
     }
     return map;
   }
