@@ -116,6 +116,7 @@ __global__ void tail(const float* in, float* out, int count) {
   const int i = static_cast<int>(item());
   if (i < count) out[i] = in[i];
 }
+__global__ void shifted(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x + 1]; }
 __global__ void behind(const unsigned* in, unsigned* out) { out[0] = in[250]; }
 
 __global__ void copies_ahead(const uint4* in, uint4* out) {
@@ -258,6 +259,7 @@ void atomics_and_edges() {
   auto* line = buffer<float>(128);
   odd_lanes<<<1, 32>>>(line, buffer<float>(132));
   tail<<<4, 256>>>(buffer<float>(4000), buffer<float>(4004), 1000);
+  shifted<<<1, 32>>>(buffer<float>(160), line);
   // Its last word begins in the object and ends behind it; there is memory up to the next one.
   behind<<<1, 1>>>(buffer<unsigned>(1002), buffer<unsigned>(8));
   copies_ahead<<<1, 256>>>(buffer<uint4>(4096), buffer<uint4>(4112));

@@ -4,8 +4,9 @@ count with what was worked out by hand, and measures what the analysis costs ste
 
     tests/gpu/accesses_check.py --pastaprof PROGRAM --programs FOLDER --output FOLDER [PART...]
 
-Parts: simple, edges, streams, hopper, steps, contexts, devices (of accesses.cu); others, the same kernels
-under other tools; warps, made-up accesses, of which a GPU and the host say the same; badly, programs that
+Parts: simple, edges, streams, hopper, steps, contexts, devices (of accesses.cu); forms (forms.cu), each way to access
+memory; memory (memory.cu), each way to get it; plain, modules, child_graphs, conditions, of_kernels, of_graphs
+(launches.cu), each way in which a kernel comes to run; others, the same kernels under other tools; warps, made-up accesses, of which a GPU and the host say the same; badly, programs that
 fault or spin; full, one that takes all memory of a GPU, which nobody else may use meanwhile; jit, kernels of
 Triton and NVRTC; uncovered, a matrix product that no patch sees; counters and several, what counters_check.py
 (where there is ncu) and several_runs_check.py do; gpt2-infer, gpt2-train, resnet50-infer, steps of which under
@@ -17,164 +18,28 @@ import collections
 import json
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
 import sys
 import time
 
+from known_accesses import LOCAL, LOCAL_LANES, OBJECTS, SHARED, SITES, TOUCHED, UNSEEN, WARPS, in_context
+
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "diff"))
+import device_blobs as blobs  # noqa: E402
+
 TOOLS = ("access", "hotpages", "reuse", "divergence")
 KERNELS = ("simple", "edges", "streams", "hopper", "steps", "contexts")
+LAUNCHES = ("plain", "modules", "child_graphs", "conditions", "of_kernels", "of_graphs")
+FORMS = ("forms", "memory", *LAUNCHES)
 MODELS = ("gpt2-infer", "gpt2-train", "resnet50-infer")
-EXACT = ("warps", *KERNELS, "devices", "others", "full", "counters", "badly", "jit", "uncovered", "several")
+EXACT = ("warps", *KERNELS, *FORMS, "devices", "others", "full", "counters", "badly", "jit", "uncovered", "several")
 PARTS = (*EXACT, *MODELS, "iterations")
 # Of the iterations of `steps` and of models, one in so many is analysed.
 STEPS_APART, MODEL_APART = 3, 250
-
-
-def in_context(number):
-    return [(("in_context", what, size + 16 * number), (1024, 4096, 4096, 4096)) for what, size in (("reads", 4096), ("writes", 8192))]
-
-
-# (kernel, what, size of the object) -> (lanes, bytes asked for, bytes moved, bytes touched)
-# where what is one of reads, writes, atomics. A sector is 32 bytes.
-OBJECTS = {
-    "simple": {
-        # 1024 items, 32 warps; a warp asks for 32 times the width in a row, at least one sector.
-        **{(f"copy{width}", what, 1024 * width): (1024, 1024 * width, 1024 * width, 1024 * width)
-           for width in (1, 2, 4, 8, 16) for what in ("reads", "writes")},
-        # Words 1 to 33 apart: 4, 8, 12, 16, 20, 24, 28 sectors, from 8 on 32 of them: 112 + 26 * 32.
-        ("stride", "reads", 4224): (33 * 32, 33 * 128, 944 * 32, 128),
-        ("stride", "writes", 128): (33 * 32, 33 * 128, 33 * 128, 128),
-        ("gather_sectors", "reads", 1024): (32, 128, 1024, 128),
-        ("gather_sectors", "writes", 128): (32, 128, 128, 128),
-        ("gather_backwards", "reads", 256): (32, 128, 128, 128),
-        ("gather_backwards", "writes", 128): (32, 128, 128, 128),
-        ("gather_halves", "reads", 4096): (32, 128, 128, 128),
-        ("gather_halves", "writes", 128): (32, 128, 128, 128),
-        # 128 warps; in a column each lane has a sector of its own.
-        ("transpose_plain", "reads", 16384): (4096, 16384, 16384, 16384),
-        ("transpose_plain", "writes", 16384): (4096, 16384, 131072, 16384),
-        ("transpose_tile", "reads", 16384): (4096, 16384, 16384, 16384),
-        ("transpose_tile", "writes", 16384): (4096, 16384, 16384, 16384),
-        ("transpose_padded", "reads", 16384): (4096, 16384, 16384, 16384),
-        ("transpose_padded", "writes", 16384): (4096, 16384, 16384, 16384),
-        ("reduction", "reads", 1024): (256, 1024, 1024, 1024),
-        ("reduction", "writes", 4): (1, 4, 32, 4),
-    },
-    "edges": {
-        ("histogram", "reads", 1024): (256, 1024, 1024, 1024),
-        # Every lane of 8 warps adds to the same word.
-        ("histogram", "atomics", 1028): (256, 1024, 256, 4),
-        ("histogram_shared", "reads", 1024): (256, 1024, 1024, 1024),
-        ("histogram_shared", "writes", 1028): (256, 1024, 1024, 1024),
-        ("odd_lanes", "reads", 128): (16, 64, 128, 64),
-        ("odd_lanes", "writes", 132): (16, 64, 128, 64),
-        # 31 whole warps, and one of 8 lanes.
-        ("tail", "reads", 4000): (1000, 4000, 4000, 4000),
-        ("tail", "writes", 4004): (1000, 4000, 4000, 4000),
-        ("behind", "reads", None): (1, 4, 32, None),
-        ("behind", "writes", 8): (1, 4, 32, 4),
-        ("copies_ahead", "reads", 4096): (256, 4096, 4096, 4096),
-        ("copies_ahead", "writes", 4112): (256, 4096, 4096, 4096),
-        ("local_array", "reads", 128): (32, 128, 128, 128),
-        ("local_array", "writes", 144): (32, 128, 128, 128),
-        # Two lanes of four, so 8 bytes of 16, in every sector.
-        ("anywhere", "reads", 160): (16, 64, 128, 64),
-        ("anywhere", "writes", 160): (16, 64, 128, 64),
-        ("anywhere", "writes", 176): (32, 128, 128, 128),
-    },
-    "streams": {
-        # 5 times a graph of 3; 8 streams, 50 times each; 4 threads, 50 times each.
-        ("in_graph", "reads", 128): (15 * 32, 15 * 128, 15 * 128, 128),
-        ("in_graph", "writes", 132): (15 * 32, 15 * 128, 15 * 128, 128),
-        ("in_stream", "reads", 4096): (400 * 1024, 400 * 4096, 400 * 4096, 4096),
-        ("in_stream", "writes", 4100): (400 * 1024, 400 * 4096, 400 * 4096, 4096),
-        ("in_thread", "reads", 4096): (200 * 1024, 200 * 4096, 200 * 4096, 4096),
-        ("in_thread", "writes", 4100): (200 * 1024, 200 * 4096, 200 * 4096, 4096),
-    },
-    # 6 iterations, of which the first and the fourth are taken.
-    "steps": {
-        ("in_step", "reads", 128): (2 * 32, 2 * 128, 2 * 128, 128),
-        ("in_step", "writes", 132): (2 * 32, 2 * 128, 2 * 128, 128),
-    },
-    # One launch in the first of three contexts, three in the second, two in the third, and one in another after that
-    # is gone.
-    "contexts": {key: value for number in range(7) for key, value in in_context(number)},
-    "hopper": {
-        ("bulk", "reads", 1024): (1, 1024, 1024, 1024),
-        ("bulk", "writes", 1040): (1, 1024, 1024, 1024),
-        ("neighbours", "reads", 256): (64, 256, 256, 256),
-        ("neighbours", "writes", 272): (64, 256, 256, 256),
-        # What it loads through its tensor map no patch sees.
-        ("tiles", "writes", 128): (32, 128, 128, 128),
-    },
-}
-# kernel -> (reads, writes, atomics, passes, passes without conflicts)
-SHARED = {
-    "simple": {
-        # 128 warps write a row, and read a column: all of it in one bank, or each word in its own.
-        "transpose_tile": (4096, 4096, 0, 128 + 128 * 32, 256),
-        "transpose_padded": (4096, 4096, 0, 256, 256),
-        # 8 warps store; 4, 2, 1 and five times 1 read two words and write one; one lane reads.
-        "reduction": (511, 511, 0, 8 + 3 * 12 + 1, 8 + 3 * 12 + 1),
-    },
-    "edges": {
-        "histogram_shared": (256, 256, 256, 24, 24),
-        # 16 bytes a lane: 8 lanes at a time.
-        "copies_ahead": (256, 256, 0, 64, 64),
-        # Words 4 apart.
-        "anywhere": (8, 8, 0, 2, 2),
-    },
-    "streams": {},
-    "steps": {},
-    "contexts": {},
-    "hopper": {
-        "neighbours": (64, 64, 0, 4, 4),
-        "tiles": (32, 0, 0, 1, 1),
-    },
-}
-
-
-# kernel -> what the launch touches that touches most, in sectors of 32 bytes or what an object has of one
-TOUCHED = {
-    "simple": {
-        **{f"copy{width}": 2048 * width for width in (1, 2, 4, 8, 16)},
-        "stride": 32 * 32 + 128, "gather_sectors": 1024 + 128, "gather_backwards": 256, "gather_halves": 256,
-        "transpose_plain": 32768, "transpose_tile": 32768, "transpose_padded": 32768, "reduction": 1024 + 4,
-    },
-    "edges": {
-        "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "behind": 8,
-        "copies_ahead": 8192, "local_array": 256, "anywhere": 256,
-    },
-    "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
-    "hopper": {"bulk": 2048, "neighbours": 512, "tiles": 128},
-    "steps": {"in_step": 256},
-    "contexts": {"in_context": 8192},
-}
-# kernel -> accesses of warps in any memory
-WARPS = {
-    "simple": {
-        **{f"copy{width}": 64 for width in (1, 2, 4, 8, 16)},
-        "stride": 66, "gather_sectors": 2, "gather_backwards": 2, "gather_halves": 2,
-        "transpose_plain": 256, "transpose_tile": 512, "transpose_padded": 512,
-        # Of the sums: 4, 2, 1 and five times 1 warps read two and write one.
-        "reduction": 8 + 8 + 3 * 12 + 1 + 1,
-    },
-    "edges": {
-        "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "behind": 2, "copies_ahead": 32,
-        # 16 writes and a read of the array.
-        "local_array": 19,
-        # A store and a load in each memory, and one store.
-        "anywhere": 7,
-    },
-    "streams": {"in_graph": 30, "in_stream": 400 * 64, "in_thread": 200 * 64},
-    "hopper": {"bulk": 4, "neighbours": 8, "tiles": 2},
-    "steps": {"in_step": 2 * 2},
-    "contexts": {"in_context": 7 * 64},
-}
-LOCAL_LANES = {"local_array": 17 * 32, "anywhere": 2 * 8, "bulk": 2}  # of what is in no table above
 
 
 TRITON = """
@@ -238,7 +103,7 @@ class Check:
         log = self.output / f"{name}.log"
         report.unlink(missing_ok=True)  # that of another tool has the same name
         # Lines for each launch would be among what is measured.
-        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS else "", **variables}
+        environment = {**os.environ, "PASTA_SANITIZER_LOG": str(log) if name in KERNELS + FORMS else "", **variables}
         begin = time.monotonic()
         try:
             result = subprocess.run(
@@ -264,12 +129,48 @@ class Check:
 
     def of_kernels(self, part, tool):
         launches = f"iterations:1/{STEPS_APART}" if part == "steps" else "all"
-        return self.watched(part, [str(self.programs / "accesses"), part], 40, tool=tool, launches=launches)
+        command = {**{one: ["launches", one] for one in LAUNCHES}, "forms": ["forms"], "memory": ["memory"]}.get(part, ["accesses", part])
+        return self.watched(part, [str(self.programs / command[0]), *command[1:]], 40, tool=tool, launches=launches)
 
     def kernels(self, part):
         _, document = self.of_kernels(part, "access")
         if document is not None:
             self.objects_and_shared(part, document, OBJECTS[part], SHARED[part])
+            self.places_and_unseen(part, document)
+        if part == "simple":
+            self.strides(f"/tmp/{part}.pasta")
+
+    def places_and_unseen(self, part, document):
+        """What is told of places, of local memory, and of what cannot be seen."""
+        got = collections.defaultdict(lambda: collections.defaultdict(lambda: [0] * 5))
+        for row in rows(document, "sites"):
+            of = got[row["kernel"], row["space"], row["access"]][row["width"], row["pattern"], row["worst"], row["most_crowded"]]
+            numbers = (row["warps"], round(row["warps"] * row["lanes"]), row["sectors"], row["needed"], row["misaligned"])
+            of[:] = [None if more is None else sum_ + more for sum_, more in zip(of, numbers)]
+        wanted = {(kernel, *place): values for kernel, places in SITES.get(part, {}).items() for place, values in places.items()}
+        good = sum(self.check(f"{part}: places of {key}", {how: tuple(numbers) for how, numbers in got.get(key, {}).items()}, values)
+                   for key, values in wanted.items())
+        local = {row["kernel"]: (row["reads"], row["writes"]) for row in rows(document, "local")}
+        good += self.check(f"{part}: local memory", local, LOCAL.get(part, {}))
+        unseen = {}
+        for found in document["reports"][0]["parts"]:
+            if found.get("id") in ("uncovered", "unseen-memory"):
+                unseen[found["text"].split(" ")[0]] = {name: value for name, value in found["evidence"].items() if name != "launches" and value}
+        good += self.check(f"{part}: what is not seen", unseen, UNSEEN.get(part, {}))
+        self.tell(f"{part}, places", "access", good, len(wanted) + 2)
+
+    def strides(self, trace):
+        """Words 1 to 33 apart, launch by launch: sectors and bytes from lane to lane."""
+        dumped = subprocess.run([self.pastaprof, "dump", trace], capture_output=True, text=True).stdout
+        told = {found[1]: bytes.fromhex(found[2]) for found in re.finditer(r'^blob (\w+) "(\w+)"', dumped, re.MULTILINE)}
+        got = []
+        for found in re.finditer(r'^device \S+ \S+ \w+ "stride" .*blob=(\w+) .*launch=(\d+)', dumped, re.MULTILINE):
+            site, = (row for row in blobs.rows_of(told[found[1]], blobs.SITES) if row[2] == blobs.READ)
+            got.append((int(found[2]), site[9], site[10], site[21], site[22]))
+        # 32 words lie in as many sectors as the last begins behind the first, and one; needed are 4. The first are a row.
+        wanted = [(4 * step if step < 8 else 32, 4, *((4 * step,) * 2 if step > 1 else (0, 0))) for step in range(1, 34)]
+        good = self.check("simple: each of the strides", [values[1:] for values in sorted(got)], wanted)
+        self.tell("strides 1 to 33", "access", 33 if good else 0, 33)
 
     def devices(self):
         result, document = self.watched("devices", [str(self.programs / "accesses"), "devices"], 40)
@@ -295,8 +196,9 @@ class Check:
                for row in rows(document, "shared")}
         for key, values in shared.items():
             good += self.check(f"{part}: shared memory of {key}", got.pop(key, None), values)
-        # What nothing is known of, as that of bulk copies.
-        self.tell(part, "access", good, len(objects) + len(shared), f"; other shared: {got}" if got else "")
+        for key, values in got.items():
+            self.check(f"{part}: shared memory of {key}", values, None)
+        self.tell(part, "access", good, len(objects) + len(shared))
 
     def counters(self):
         import counters_check
@@ -483,7 +385,7 @@ def main():
     parts = [part for name in arguments.parts or PARTS for part in (EXACT if name == "exact" else (name,))]
     for part in parts:
         try:
-            if part in KERNELS:
+            if part in KERNELS + FORMS:
                 check.kernels(part)
             elif part in MODELS:
                 check.model(part)
