@@ -36,6 +36,7 @@ enum class TableId : std::uint32_t {
   kUnseen = 16,       // UnseenRow: what no patch sees of the kernel
   kMapped = 17,       // MappedRow: objects that it was given tensor maps of
   kSamples = 18,      // SampleRow, in samples.h
+  kUnseenToo = 19,    // UnseenTooRow: with kUnseen, more of it
 };
 
 // In a trace: a header; for each table its header, its numbers, and where rows have names, first
@@ -58,6 +59,13 @@ struct UnseenRow {
   std::uint64_t tensor_loads = 0, tensor_stores = 0;  // of tiles, through tensor maps
   std::uint64_t textures = 0;                         // and surfaces
   bool operator==(const UnseenRow&) const = default;
+};
+
+struct UnseenTooRow {
+  std::uint64_t constants = 0;  // that read constant memory of the program
+  std::uint64_t products = 0;   // of matrices that are read from shared memory
+  std::uint64_t multicast = 0;  // reductions of the memory of several devices
+  bool operator==(const UnseenTooRow&) const = default;
 };
 
 struct MappedRow {

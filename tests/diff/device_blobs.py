@@ -7,7 +7,7 @@ import struct
 
 UNKNOWN, SHARED, SEVERAL, OTHERS, LOCAL = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1, 2**64 - 3
 OBJECTS, ACCESSES, SITES, BLOCKS, SETS, RUNS, FINGERPRINTS, ACTIVITY, BALANCE = range(1, 10)
-SKIPPED, ITERATION, STREAM, UNSEEN, MAPPED, SAMPLES = 11, 12, 13, 16, 17, 18
+SKIPPED, ITERATION, STREAM, UNSEEN, MAPPED, SAMPLES, UNSEEN_TOO = 11, 12, 13, 16, 17, 18, 19
 UNTOLD, ISSUED, STALLED = range(3)
 WAITCNT, BARRIER = 3, 5
 GLOBAL_SPACE, SHARED_SPACE, LOCAL_SPACE = 0, 1, 2
@@ -56,7 +56,8 @@ def access():
     names = ["a.cu:3 LDG", "a.cu:4 STG", "a.cu:5 STS", "", "a.cu:9 RED"]
     whole = result(table(OBJECTS, [(1, 0x10000, 16 << 20), (2, 0x2000000, 64)], ["in", "bins"]),
                    table(ACCESSES, accesses), table(SITES, sites, names), dropped=5)
-    tma = result(table(UNSEEN, [(2, 0, 1)]))
+    # Constants, products, multicast.
+    tma = result(table(UNSEEN, [(2, 0, 1)]), table(UNSEEN_TOO, [(1, 3, 1)]))
     return whole, whole[:-30], tma, result()
 
 

@@ -152,10 +152,7 @@ class Check:
                    for key, values in wanted.items())
         local = {row["kernel"]: (row["reads"], row["writes"]) for row in rows(document, "local")}
         good += self.check(f"{part}: local memory", local, LOCAL.get(part, {}))
-        unseen = {}
-        for found in document["reports"][0]["parts"]:
-            if found.get("id") in ("uncovered", "unseen-memory"):
-                unseen[found["text"].split(" ")[0]] = {name: value for name, value in found["evidence"].items() if name != "launches" and value}
+        unseen = {row["kernel"]: row["uncovered"] for row in rows(document, "kernels") if row["uncovered"] != "no"}
         good += self.check(f"{part}: what is not seen", unseen, UNSEEN.get(part, {}))
         self.tell(f"{part}, places", "access", good, len(wanted) + 2)
 

@@ -143,6 +143,15 @@ int main(int argc, char** argv) {
     fake.fake_launch(kContext, module, stream(0), &tiles);
     tiles.map = other;
     fake.fake_launch(kContext, module, stream(0), &tiles);
+  } else if (scene == "unseen") {
+    // Reads c[0x3], and multiplies by HGMMA.
+    const std::string code = pasta::adapters::sanitizer::testing::cubin(
+        "unseen", {0x00c0000000077b82, 0x00000000041879f0});
+    void* const module = reinterpret_cast<void*>(0x30);
+    fake.fake_module(kContext, module, code.data(), code.size());
+    const Warp seen[] = {copies[0], warp(Access::kRead, 0xa0, 0, 4, 4, Space::kShared)};
+    const FakeKernel unseen{"unseen", {1, 1, 1}, {32, 1, 1}, seen, 2};
+    fake.fake_launch(kContext, module, stream(0), &unseen);
   } else if (scene == "graph") {
     const FakeKernel both[] = {copy, stride};
     for (int i = 0; i < 3; ++i) fake.fake_launch_graph(kContext, kModule, stream(0), both, 2);

@@ -91,7 +91,15 @@ class Sanitizer(unittest.TestCase):
         self.assertIn("through tensor maps it reaches variable of a module (buffer 2)", uncovered["text"])
         self.assertIn("tiles accesses memory in ways that cannot be seen", uncovered["text"])
         self.assertEqual(uncovered["evidence"],
-                         {"launches": 2, "tensor_loads": 1, "tensor_stores": 0, "textures": 0})
+                         {"launches": 2, "tensor_loads": 1, "tensor_stores": 0, "textures": 0, "multicast": 0})
+        self.assertEqual({row["uncovered"] for table in ("kernels", "objects") for row in self.rows(report, table)}, {"tiles"})
+
+    def test_memory_that_no_patch_sees(self):
+        report = self.run_watched("unseen")
+        self.assertEqual([part["evidence"] for part in report["parts"] if part.get("id") == "unseen-memory"],
+                         [{"constants": 1, "products": 1}])
+        self.assertEqual([part for part in report["parts"] if part.get("id") == "uncovered"], [], "of global memory")
+        self.assertEqual([(row["asked"], row["uncovered"]) for row in self.rows(report, "kernels")], [(128, "constants, products")])
 
     def test_shared_memory_is_left_out_when_asked_for(self):
         self.check_objects(self.run_watched("kernels", PASTA_PATCH_REACH="global"), 2, 1)

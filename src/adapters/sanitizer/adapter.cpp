@@ -128,7 +128,7 @@ struct Pending {
   device::Launch launch;
   std::string kernel;
   std::uint64_t code, code_bytes;
-  std::optional<device::UnseenRow> unseen;
+  std::optional<Unseen> unseen;
   std::shared_ptr<const Places> places;
   std::vector<std::uint64_t> mapped;  // where the tensor maps begin that it was given
   std::uint64_t number;               // in the process
@@ -165,7 +165,7 @@ struct Context {
 struct Module {
   Handle context;
   bool patched = false;
-  std::map<std::string, device::UnseenRow, std::less<>> unseen;  // by kernel
+  std::map<std::string, Unseen, std::less<>> unseen;  // by kernel
   std::shared_ptr<const Places> places = std::make_shared<Places>();
 };
 
@@ -638,7 +638,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   device::StreamRow place;
   bool taken = false, no_arena = false;
   const PatchKind* patch = nullptr;
-  std::optional<device::UnseenRow> unseen;
+  std::optional<Unseen> unseen;
   std::shared_ptr<const Places> places;
   const char* name = data.name == nullptr ? "" : data.name;
   {
@@ -700,7 +700,8 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .code_bytes = function.bytes,
                   .unseen = unseen,
                   .places = std::move(places),
-                  .mapped = unseen ? mapped_by(data.function) : std::vector<std::uint64_t>(),
+                  .mapped = unseen && unseen->uses_tensor_maps() ? mapped_by(data.function)
+                                                                 : std::vector<std::uint64_t>(),
                   .number = number,
                   .iteration = iteration,
                   .place = place,
@@ -786,9 +787,11 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
           }};
   device::PatchResult result = pending.table->of->result(launch, bytes, names);
   if (pending.unseen) {
-    device::append_row(
-        result.tables.emplace_back(device::ResultTable{.id = device::TableId::kUnseen}),
-        *pending.unseen);
+    const auto append = [&](device::TableId id, const auto& row) {
+      device::append_row(result.tables.emplace_back(device::ResultTable{.id = id}), row);
+    };
+    append(device::TableId::kUnseen, pending.unseen->global);
+    append(device::TableId::kUnseenToo, pending.unseen->other);
   }
   device::say_iteration(result, pending.iteration);
   device::say_stream(result, pending.place);

@@ -11,8 +11,17 @@
 
 namespace pasta::adapters::sanitizer {
 
+struct Unseen {
+  device::UnseenRow global;
+  device::UnseenTooRow other;
+  [[nodiscard]] bool uses_tensor_maps() const {
+    return global.tensor_loads + global.tensor_stores > 0;
+  }
+  bool operator==(const Unseen&) const = default;
+};
+
 // By kernel, as the compiler calls it; only those with any. None of what is no program for a GPU,
 // or ends early.
-std::map<std::string, device::UnseenRow, std::less<>> find_unseen(std::span<const std::byte> cubin);
+std::map<std::string, Unseen, std::less<>> find_unseen(std::span<const std::byte> cubin);
 
 }  // namespace pasta::adapters::sanitizer

@@ -29,14 +29,40 @@ TEST(SanitizerOpcodes, WhatNoPatchSees) {
                           kPrefetchTile = 0x00000004060075b8, kBulkCopy = 0x00000004080073ba,
                           kTexture = 0x2000040006077f60, kFetch = 0x000004ff05057f66,
                           kSurface = 0x7000060008097f99, kLoad = 0x0000000402007981,
-                          kStore = 0x0000000702007986, kReduce = 0x00000009040079a6;
-  const auto found =
-      unseen(cubin("gemm", {kLoad, kLoadTile, kLoadMulticast, kStore, kStoreTile, kReduceTile,
-                            kPrefetchTile, kBulkCopy, kTexture, kFetch, kSurface, kReduce}));
+                          kStore = 0x0000000702007986, kReduce = 0x00000009040079a6,
+                          kReduceSurface = 0x7000040002007f9f,
+                          kReduceMulticast = 0x00000000020779a5;
+  const auto found = unseen(cubin(
+      "gemm", {kLoad, kLoadTile, kLoadMulticast, kStore, kStoreTile, kReduceTile, kPrefetchTile,
+               kBulkCopy, kTexture, kFetch, kSurface, kReduceSurface, kReduceMulticast, kReduce}));
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found.at("gemm"),
-            (device::UnseenRow{.tensor_loads = 2, .tensor_stores = 2, .textures = 3}));
+  EXPECT_EQ(found.at("gemm").global,
+            (device::UnseenRow{.tensor_loads = 2, .tensor_stores = 2, .textures = 4}));
+  EXPECT_EQ(found.at("gemm").other, (device::UnseenTooRow{.multicast = 1}));
   EXPECT_TRUE(unseen(cubin("plain", {kLoad, kStore, kReduce, kBulkCopy})).empty());
+}
+
+TEST(SanitizerOpcodes, ConstantMemoryOfTheProgram) {
+  // c[0x3] by LDC, ULDC, LDCU of compute capability 10.0, and as an operand on 8.0.
+  const auto found = unseen(cubin(
+      "table", {0x00c0000000077b82, 0x00c0030000067ab9, 0x00c00180ff0677ac, 0x00c0030000057621}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.at("table"), (Unseen{.global = {}, .other = {.constants = 4}}));
+  // What is given to a launch (c[0x0]), what the compiler has put there (c[0x2], c[0x4]); a barrier
+  // with the number 3, and a load and a store.
+  EXPECT_TRUE(unseen(cubin("plain", {0x0000840000057b82, 0x0080080000047ab9, 0x008000000a047a28,
+                                     0x01000400ff047b82, 0x00c0000000007b1d, 0x0000000402007981,
+                                     0x0000000702007986}))
+                  .empty());
+}
+
+TEST(SanitizerOpcodes, ProductsOutOfSharedMemory) {
+  // HGMMA, QGMMA, IGMMA, BGMMA of 9.0; UTCHMMA and UTCCP of 10.0. Of MMAs of registers none.
+  const auto found = unseen(cubin(
+      "product", {0x00000000041879f0, 0x00000000041c79f3, 0x00000000041879f1, 0x00000000041879f2,
+                  0x00ff0412120075ea, 0x000000120a0079e7, 0x000000080404723c}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.at("product"), (Unseen{.global = {}, .other = {.products = 6}}));
 }
 
 TEST(SanitizerOpcodes, WhatIsNoProgramOrCut) {
@@ -53,7 +79,7 @@ TEST(SanitizerOpcodes, WhatIsNoProgramOrCut) {
     }
     wrong[at] = whole[at];
   }
-  EXPECT_EQ(unseen(whole).at("gemm").tensor_loads, 2u);
+  EXPECT_EQ(unseen(whole).at("gemm").global.tensor_loads, 2u);
 }
 
 TEST(SanitizerApi, TheStreamThatGoesInBothVersions) {

@@ -244,6 +244,11 @@ void DeviceResults::take_tables(const LaunchResult& launch, bool of_this_run) {
         unseen.row = row;
       }
     }
+    if (table.id == device::TableId::kUnseenToo) {
+      for (const auto& row : device::rows_of<device::UnseenTooRow>(table)) {
+        unseen_[launch.kernel].too = row;
+      }
+    }
     if (table.id == device::TableId::kMapped) {
       Unseen& unseen = unseen_[launch.kernel];
       for (const device::MappedRow& row : device::rows_of<device::MappedRow>(table)) {
@@ -276,15 +281,30 @@ std::string DeviceResults::label(ProcessId process, std::uint64_t number) const 
 Cell DeviceResults::uncovered_cell(const std::string& kernel) const {
   const auto found = unseen_.find(kernel);
   if (found == unseen_.end()) return std::string("no");
-  const device::UnseenRow& row = found->second.row;
-  const bool tiles = row.tensor_loads + row.tensor_stores > 0;
-  return std::string(row.textures == 0 ? "tiles" : tiles ? "tiles, textures" : "textures");
+  const auto& [row, too] = std::tie(found->second.row, found->second.too);
+  std::string all;
+  const auto name = [&](std::uint64_t instructions, const char* what) {
+    if (instructions > 0) all += (all.empty() ? "" : ", ") + std::string(what);
+  };
+  name(row.tensor_loads + row.tensor_stores, "tiles");
+  name(row.textures, "textures");
+  name(too.multicast, "multicast");
+  name(too.constants, "constants");
+  name(too.products, "products");
+  return all;
+}
+
+bool DeviceResults::is_uncovered(const std::string& kernel) const {
+  const auto found = unseen_.find(kernel);
+  return found != unseen_.end() && found->second.is_of_global_memory();
 }
 
 Cell DeviceResults::uncovered_cell(ProcessId process, std::uint64_t object) const {
   if (mapped_.contains({process.value, object})) return std::string("tiles");
   const bool all_known = std::ranges::all_of(unseen_, [](const auto& line) {
-    return !line.second.mapped.empty() && line.second.row.textures == 0;
+    const Unseen& unseen = line.second;
+    return !unseen.is_of_global_memory() ||
+           (!unseen.mapped.empty() && unseen.row.textures + unseen.too.multicast == 0);
   });
   return all_known ? Cell(std::string("no")) : Cell();
 }
@@ -299,7 +319,9 @@ void DeviceResults::add_uncovered(Report& report) const {
   constexpr std::size_t kMost = 3;
   std::vector<const std::pair<const std::string, Unseen>*> order;
   std::uint64_t more = 0;
-  for (const auto& line : unseen_) order.push_back(&line);
+  for (const auto& line : unseen_) {
+    if (line.second.is_of_global_memory()) order.push_back(&line);
+  }
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [](const auto* line) { return line->second.launches; });
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -319,7 +341,8 @@ void DeviceResults::add_uncovered(Report& report) const {
                 .evidence = {{"launches", count_cell(unseen.launches), Unit::kCount},
                              {"tensor_loads", count_cell(unseen.row.tensor_loads), Unit::kCount},
                              {"tensor_stores", count_cell(unseen.row.tensor_stores), Unit::kCount},
-                             {"textures", count_cell(unseen.row.textures), Unit::kCount}},
+                             {"textures", count_cell(unseen.row.textures), Unit::kCount},
+                             {"multicast", count_cell(unseen.too.multicast), Unit::kCount}},
                 .advice = {}});
   }
   if (order.size() <= kMost) return;
@@ -332,6 +355,26 @@ void DeviceResults::add_uncovered(Report& report) const {
               .of = "analysed launches",
               .evidence = {{"kernels", count_cell(order.size() - kMost), Unit::kCount},
                            {"launches", count_cell(more), Unit::kCount}},
+              .advice = {}});
+}
+
+// What is no global memory: of which kernels, the column says.
+void DeviceResults::add_unseen_memory(Report& report) const {
+  const auto kernels = [&](std::uint64_t device::UnseenTooRow::*what) {
+    return std::ranges::count_if(unseen_,
+                                 [&](const auto& line) { return line.second.too.*what > 0; });
+  };
+  const auto constants = kernels(&device::UnseenTooRow::constants);
+  const auto products = kernels(&device::UnseenTooRow::products);
+  if (constants + products == 0) return;
+  report.parts.emplace_back(
+      Finding{.id = "unseen-memory",
+              .level = Finding::Level::kInfo,
+              .text = "what kernels read of constant memory, and of shared memory to multiply "
+                      "matrices, is not seen: column uncovered says which do",
+              .of = {},
+              .evidence = {{"constants", std::int64_t{constants}, Unit::kCount},
+                           {"products", std::int64_t{products}, Unit::kCount}},
               .advice = {}});
 }
 
@@ -350,6 +393,7 @@ void DeviceResults::add_findings(Report& report) const {
                                                      tool_)});
   }
   add_uncovered(report);
+  add_unseen_memory(report);
   if (skipped_ > 0) {
     const double all = static_cast<double>(skipped_) + static_cast<double>(launches_);
     report.parts.emplace_back(

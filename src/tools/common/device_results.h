@@ -60,12 +60,10 @@ class DeviceResults {
 
   // The result taken last is damaged in a way that only the tool sees.
   void refuse() { ++unreadable_; }
-  // Whether it has instructions of which no access is seen, so that its numbers are too low.
-  [[nodiscard]] bool is_uncovered(const std::string& kernel) const {
-    return unseen_.contains(kernel);
-  }
-  // What these access, for the column `uncovered` that each table has: "tiles", "textures", or
-  // both; "no" where there are none.
+  // Whether it has instructions that access global memory unseen, so that its numbers are too low.
+  [[nodiscard]] bool is_uncovered(const std::string& kernel) const;
+  // What it has unseen, for the column `uncovered` that each table has: "tiles, textures,
+  // multicast, constants, products", of which those come that are so; "no" where there are none.
   [[nodiscard]] Cell uncovered_cell(const std::string& kernel) const;
   // Of an object: "tiles" where such a kernel was given a tensor map of it. Unknown of others when
   // it is not known what some kernel accesses so.
@@ -83,12 +81,17 @@ class DeviceResults {
   struct Unseen {
     std::uint64_t launches = 0;
     device::UnseenRow row;
+    device::UnseenTooRow too;
+    [[nodiscard]] bool is_of_global_memory() const {
+      return row != device::UnseenRow{} || too.multicast > 0;
+    }
     std::set<std::string> mapped;  // labels of objects that it was given tensor maps of
   };
 
   void take_tables(const LaunchResult& launch, bool of_this_run);
   void take_times(const Event& event, const std::string& kernel);
   void add_uncovered(Report& report) const;
+  void add_unseen_memory(Report& report) const;
 
   std::string_view format_, tool_;
   correlate::ObjectNames names_;
