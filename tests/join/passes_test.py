@@ -96,8 +96,8 @@ class Passes(unittest.TestCase):
         self.assertEqual((finding["share"], finding["of"]), (0.25, "analysed launches"))
         kernels = {row[0]: row[1:] for row in self.part(report, "kernels")["rows"]}
         # 4 sectors of 32 bytes in 10 ns.
-        self.assertEqual(kernels["a"], [1, 10, 128, 128, 12_800_000_000])
-        self.assertEqual(kernels["tried"], [1, None, 128, 128, None])
+        self.assertEqual(kernels["a"], [1, 10, 128, 128, 12_800_000_000, "no"])
+        self.assertEqual(kernels["tried"], [1, None, 128, 128, None, "no"])
 
     def test_those_of_an_iteration_are_looked_for_in_it(self):
         # Three iterations of a and b, of which each is launched in the one before it on the device: by their times
