@@ -43,9 +43,10 @@ __constant__ float constants[64];
 extern "C" {
 
 __global__ void reduce_vectors(float4* sums) {
-  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(sums + threadIdx.x),
-               "f"(1.0f)
-               : "memory");
+  asm volatile(
+      "red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(sums + threadIdx.x),
+      "f"(1.0f)
+      : "memory");
 }
 __global__ void add_vectors(float2* sums, float2* out) {
   float2 before;
@@ -89,16 +90,15 @@ __global__ void add_anywhere(unsigned* sums, unsigned* out) {
   out[threadIdx.x] = before;
 }
 
-__global__ void read_only(const uint4* in, uint4* out) { out[threadIdx.x] = __ldg(in + threadIdx.x); }
+__global__ void read_only(const uint4* in, uint4* out) {
+  out[threadIdx.x] = __ldg(in + threadIdx.x);
+}
 // With an order, a policy of caches, and more to be fetched than is asked for.
 __global__ void ordered(const unsigned* in, unsigned* out) {
   unsigned a, b;
   unsigned long long policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-               : "=r"(a)
-               : "l"(in + threadIdx.x)
-               : "memory");
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(a) : "l"(in + threadIdx.x) : "memory");
   asm volatile("ld.global.L1::no_allocate.L2::cache_hint.L2::256B.u32 %0, [%1], %2;"
                : "=r"(b)
                : "l"(in + threadIdx.x), "l"(policy)
@@ -115,14 +115,14 @@ __global__ void prefetches(const unsigned* in, unsigned* out) {
   out[threadIdx.x] = 1;
 }
 
-#define COPY_AHEAD(name, type)                                                                    \
-  __global__ void name(const type* in, type* out) {                                               \
-    __shared__ type tile[32];                                                                     \
+#define COPY_AHEAD(name, type)                                                                     \
+  __global__ void name(const type* in, type* out) {                                                \
+    __shared__ type tile[32];                                                                      \
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_at(tile + threadIdx.x)), \
-                 "l"(in + threadIdx.x), "n"(sizeof(type))                                         \
-                 : "memory");                                                                     \
-    asm volatile("cp.async.wait_all;" ::: "memory");                                              \
-    out[threadIdx.x] = tile[threadIdx.x];                                                         \
+                 "l"(in + threadIdx.x), "n"(sizeof(type))                                          \
+                 : "memory");                                                                      \
+    asm volatile("cp.async.wait_all;" ::: "memory");                                               \
+    out[threadIdx.x] = tile[threadIdx.x];                                                          \
   }
 COPY_AHEAD(copies4, unsigned)
 COPY_AHEAD(copies8, uint2)
@@ -242,10 +242,10 @@ __global__ void bulk_reduction(unsigned* out) {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncwarp();
   if (threadIdx.x != 0) return;
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], 1024;" ::"l"(
-                   out),
-               "r"(shared_at(tile))
-               : "memory");
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], 1024;" ::"l"(out),
+      "r"(shared_at(tile))
+      : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
@@ -257,7 +257,8 @@ __global__ void __cluster_dims__(2, 1, 1) multicast(const unsigned* in, unsigned
   cluster_barrier();
   if (item() == 0) {
     asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], "
         "[%1], 1024, [%2], %3;" ::"r"(shared_at(tile)),
         "l"(in), "r"(shared_at(&barrier)), "h"(static_cast<short>(3))
         : "memory");
@@ -302,8 +303,7 @@ __global__ void products(float* out) {
   for (unsigned i = threadIdx.x; i < 1024; i += 128) reinterpret_cast<unsigned*>(tile)[i] = 0;
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
-  const unsigned long long a =
-      (shared_at(tile) >> 4 & 0x3fff) | 8ull << 16 | 16ull << 32;
+  const unsigned long long a = (shared_at(tile) >> 4 & 0x3fff) | 8ull << 16 | 16ull << 32;
   float d[4] = {};
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   asm volatile(

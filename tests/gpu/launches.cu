@@ -9,10 +9,10 @@
 #include "known_kernels.cuh"
 
 // Each item reads a word and writes one.
-#define COPIES(name)                                                           \
-  extern "C" __global__ void name(const float* in, float* out) {               \
-    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;                  \
-    out[i] = in[i];                                                            \
+#define COPIES(name)                                             \
+  extern "C" __global__ void name(const float* in, float* out) { \
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;    \
+    out[i] = in[i];                                              \
   }
 COPIES(by_cooperation)
 COPIES(by_cluster)

@@ -16,10 +16,9 @@ __device__ float variable[300];
 }
 
 // Each item reads the word that has its number, `last` also the word with that number.
-#define READS(name)                                                  \
-  extern "C" __global__ void name(const float* in, float* out) {     \
-    out[blockIdx.x * blockDim.x + threadIdx.x] =                     \
-        in[blockIdx.x * blockDim.x + threadIdx.x];                   \
+#define READS(name)                                                                         \
+  extern "C" __global__ void name(const float* in, float* out) {                            \
+    out[blockIdx.x * blockDim.x + threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x]; \
   }
 READS(in_pitched)
 READS(in_pool)
@@ -37,7 +36,9 @@ READS(in_peer)
 
 extern "C" {
 __global__ void to_graph_memory(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }
-__global__ void from_graph_memory(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }
+__global__ void from_graph_memory(const float* in, float* out) {
+  out[threadIdx.x] = in[threadIdx.x];
+}
 // From the heap of the device, which kernels ask for memory themselves.
 __global__ void in_heap(float* out) {
   auto* own = static_cast<volatile float*>(malloc(4096));
@@ -58,7 +59,8 @@ void launch(Kernel kernel, const void* in, int number) {
 
 // Two pieces of 2 MiB side by side: 32 words of each, those beside the border.
 void virtual_memory() {
-  const auto granularity = driver<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity", 10020);
+  const auto granularity =
+      driver<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity", 10020);
   const auto reserve = driver<decltype(&cuMemAddressReserve)>("cuMemAddressReserve", 10020);
   const auto create = driver<decltype(&cuMemCreate)>("cuMemCreate", 10020);
   const auto map = driver<decltype(&cuMemMap)>("cuMemMap", 10020);
