@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -320,8 +319,9 @@ EXPORT void fake_go_on() {
   const std::lock_guard lock(mutex);
   held = false;
   // Streams wait for nothing but what is their own, so that of each may be as late as it likes.
-  for (const auto& [stream, work] : std::views::reverse(std::exchange(waiting, {}))) {
-    for (const auto& one : work) one();
+  const auto all = std::exchange(waiting, {});
+  for (auto of_stream = all.rbegin(); of_stream != all.rend(); ++of_stream) {
+    for (const auto& one : of_stream->second) one();
   }
 }
 EXPORT void fake_synchronize(void* context, void* stream) {
