@@ -407,7 +407,8 @@ class Patched final : public Scan {
       const auto rows = device::rows_of<device::ObjectRow>(table);
       table.names.resize(rows.size());
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        table.names[i] = names_.name_of(process, rows[i].address, rows[i].bytes, table.names[i]);
+        table.names[i] = names_.name_of(process, rows[i].address, rows[i].bytes,
+                                        correlate::time_of_launch(event), table.names[i]);
       }
     }
     for (const std::string& part : device::write_result(*result, trace::spool::kMaxTextBytes)) {

@@ -126,7 +126,7 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
     take_times(event, launch.kernel);
   }
   dropped_ += launch.result.dropped;
-  take_tables(launch, static_cast<DeviceTimes>(event.detail) == DeviceTimes::kUnknown);
+  take_tables(launch, event);
   return launch;
 }
 
@@ -224,7 +224,8 @@ void DeviceResults::add_times(Report& report) const {
                 "alike, and do the same work twice"});
 }
 
-void DeviceResults::take_tables(const LaunchResult& launch, bool of_this_run) {
+void DeviceResults::take_tables(const LaunchResult& launch, const Event& event) {
+  const bool of_this_run = static_cast<DeviceTimes>(event.detail) == DeviceTimes::kUnknown;
   for (const device::ResultTable& table : launch.result.tables) {
     if (table.id == device::TableId::kObjects) {
       const auto rows = device::rows_of<device::ObjectRow>(table);
@@ -232,9 +233,9 @@ void DeviceResults::take_tables(const LaunchResult& launch, bool of_this_run) {
         const std::string called = i < table.names.size() ? table.names[i] : std::string();
         // Addresses of another run say nothing here.
         objects_[{launch.process.value, rows[i].number}] = {
-            rows[i], of_this_run
-                         ? names_.name_of(launch.process, rows[i].address, rows[i].bytes, called)
-                         : called};
+            rows[i], of_this_run ? names_.name_of(launch.process, rows[i].address, rows[i].bytes,
+                                                  correlate::time_of_launch(event), called)
+                                 : called};
       }
     }
     if (table.id == device::TableId::kUnseen) {
@@ -383,7 +384,7 @@ void DeviceResults::add_findings(Report& report) const {
     report.parts.emplace_back(
         Finding{.id = "nothing-analysed",
                 .level = Finding::Level::kInfo,
-                .text = "no launch was analysed",
+                .text = fmt::format("no launch was analysed by {}", tool_),
                 .of = {},
                 .evidence = {},
                 .advice = skipped_ > 0 ? "let --launches take some: all, or a regular expression "

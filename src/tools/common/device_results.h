@@ -88,7 +88,7 @@ class DeviceResults {
     std::set<std::string> mapped;  // labels of objects that it was given tensor maps of
   };
 
-  void take_tables(const LaunchResult& launch, bool of_this_run);
+  void take_tables(const LaunchResult& launch, const Event& event);
   void take_times(const Event& event, const std::string& kernel);
   void add_uncovered(Report& report) const;
   void add_unseen_memory(Report& report) const;
