@@ -110,6 +110,26 @@ void note_of_device(std::uint32_t reason, std::uint64_t count, const char* text)
   SpoolPush push = SpoolPush::even_stopped();
   if (push) push.note(static_cast<Reason>(reason), count, text);
 }
+void push_memory(const trace::DeviceMemory* memory) {
+  if (memory == nullptr || memory->size < sizeof *memory) return;
+  SpoolPush push;
+  if (!push) return;
+  Event event{};
+  event.kind = memory->freed ? Kind::kFree : Kind::kAlloc;
+  event.lane = push.lane();
+  event.scope = push.scope();
+  event.memory.address = memory->address;
+  event.memory.bytes = memory->bytes;
+  if (memory->device >= 0) {
+    Device device;
+    device.ordinal = static_cast<std::uint32_t>(memory->device);
+    device.type = DeviceType::kGpu;
+    event.memory.device = push.device(device);
+  }
+  event.flags = kInstant;
+  event.start_ns = event.end_ns = push.now();
+  push.add(event);
+}
 std::uint64_t iterations() { return trace::iterations_ended(); }
 
 constinit std::atomic<void (*)()> g_before_end = nullptr;
@@ -165,7 +185,8 @@ pasta_device_collector_v1() {
       pasta::collect::on_iteration,
       pasta::collect::switch_capture,
       [] { return pasta::trace::is_wanted(); },
-      [](void (*function)() noexcept) { pasta::trace::on_collection_change(function); }};
+      [](void (*function)() noexcept) { pasta::trace::on_collection_change(function); },
+      pasta::collect::push_memory};
   if (!pasta::collect::join()) return nullptr;
   pasta::trace::count_iterations();
   return &kCollector;

@@ -147,9 +147,9 @@ std::string ObjectNames::name_of(ProcessId process, std::uint64_t address, std::
     tagged += (tagged.empty() ? "" : ", ") + named->name;
   }
   if (!tagged.empty()) return tagged;
-  if (!called.empty()) return called;
   const Named* allocation = find(allocations, address, at_ns);
-  return allocation == nullptr ? std::string() : allocation->name;
+  if (allocation == nullptr || allocation->name.empty()) return called;
+  return called.empty() ? allocation->name : fmt::format("{} from {}", called, allocation->name);
 }
 
 }  // namespace pasta::correlate

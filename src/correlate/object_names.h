@@ -21,7 +21,7 @@ class ObjectNames {
   // To be given events of kinds alloc, free and scope, in their order; others tell it nothing.
   void take(const Event& event, const Dictionary& dictionary);
   // Of an object as it was at a time, which may be long ago: what the program called it (tag), else
-  // `called`, which is what the kernel does, else the call path of its allocation.
+  // `called`, as the kernel does or what sort of memory it is, and the call path of its allocation.
   [[nodiscard]] std::string name_of(ProcessId process, std::uint64_t address, std::uint64_t bytes,
                                     std::int64_t at_ns, const std::string& called) const;
 

@@ -53,7 +53,8 @@ TEST_F(ObjectNamesTest, TheCallPathOfItsAllocationAtTheTimeOfTheLaunch) {
   EXPECT_EQ(name(19), "load");
   EXPECT_EQ(name(25), "") << "nothing is there";
   EXPECT_EQ(name(30), "train > aten::empty");
-  EXPECT_EQ(name(30, "in"), "in") << "what the kernel calls it";
+  EXPECT_EQ(name(30, "in"), "in from train > aten::empty") << "what the kernel calls it";
+  EXPECT_EQ(name(25, "in"), "in");
   EXPECT_EQ(names_.name_of({2}, kAddress, 256, 30, ""), "") << "another process";
 }
 

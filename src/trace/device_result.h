@@ -21,6 +21,15 @@ struct DeviceResult {
   bool even_stopped;       // whoever hands it over has asked is_collecting() when it began
 };
 
+// Memory that has become usable just now, or has ceased to be. Only grows.
+struct DeviceMemory {
+  std::size_t size;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::int32_t device;  // its ordinal; below 0: of the host
+  bool freed;
+};
+
 // The collector's function of this name; what it is given is copied. It ends now, on this thread.
 inline constexpr const char* kPushDeviceResult = "pasta_push_device_result_v1";
 using PushDeviceResult = void (*)(const DeviceResult*);
@@ -45,6 +54,8 @@ struct DeviceCollector {
   bool (*is_wanted)();
   // `function` is called when that may have changed.
   void (*on_change)(void (*function)() noexcept);
+  // An event of this thread, in the ranges that are open on it; none while it does not collect.
+  void (*memory)(const DeviceMemory*);
 };
 
 // The collector's function of this name.

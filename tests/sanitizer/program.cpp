@@ -161,7 +161,9 @@ int main(int argc, char** argv) {
     launch(copy);
     fake.fake_free(kIn);
     launch(copy);
+    const std::uint64_t range = pasta_begin("load");
     fake.fake_allocate(kIn, 64, 0x2);
+    pasta_end(range);
     launch(copy);
     fake.fake_go_on();
   } else if (scene == "tables") {

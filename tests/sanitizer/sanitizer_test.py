@@ -115,6 +115,7 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(reads.pop("unknown")["reads"], 32 + 16, "freed, and behind one that is smaller")
         self.assertEqual(sorted(row["reads"] for row in reads.values()), [16, 32])
         self.assertEqual(sorted(row["size"] for row in reads.values()), [64, 4096])
+        self.assertEqual(set(reads), {"buffer 1", "managed from load (buffer 3)"}, "as they were allocated")
 
     def blobs(self):
         dumped = subprocess.run([PASTAPROF, "dump", "t.pasta"], cwd=self.folder, capture_output=True, text=True, check=True)

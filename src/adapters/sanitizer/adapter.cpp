@@ -1312,17 +1312,34 @@ void finish() {
 
 // --- callbacks
 
-void allocated(const MemoryData& memory) {
-  State& s = state();
-  log("allocated {:#x} {} flags {:#x}", memory.address, memory.bytes, memory.flags);
-  const std::lock_guard lock(s.objects_mutex);
-  s.objects.allocated(memory.address, memory.bytes, kind_of_flags(memory.flags));
+// Where in the program it was, the collector knows.
+void tell_memory(const MemoryData& memory, MemoryKind kind, bool freed) {
+  if (kind == MemoryKind::kModule || kind == MemoryKind::kPeer) return;
+  const trace::DeviceMemory told{.size = sizeof told,
+                                 .address = memory.address,
+                                 .bytes = memory.bytes,
+                                 .device = kind == MemoryKind::kHost ? -1 : memory.device,
+                                 .freed = freed};
+  state().collector->memory(&told);
 }
 
-void freed(std::uint64_t address) {
+void allocated(const MemoryData& memory, MemoryKind kind) {
   State& s = state();
-  const std::lock_guard lock(s.objects_mutex);
-  s.objects.freed(address);
+  log("allocated {:#x} {} flags {:#x}", memory.address, memory.bytes, memory.flags);
+  {
+    const std::lock_guard lock(s.objects_mutex);
+    s.objects.allocated(memory.address, memory.bytes, kind);
+  }
+  tell_memory(memory, kind, false);
+}
+
+void freed(const MemoryData& memory, MemoryKind kind) {
+  State& s = state();
+  {
+    const std::lock_guard lock(s.objects_mutex);
+    s.objects.freed(memory.address);
+  }
+  tell_memory(memory, kind, true);
 }
 
 // Whether the library tells of streams as since 13.1; of any stream without a green context that is
@@ -1347,19 +1364,22 @@ void on_resource(ResourceCallback callback, const void* data) {
     }
     case ResourceCallback::kMemoryAllocated:
     case ResourceCallback::kAllocatedAsync:
-    case ResourceCallback::kPoolPointerImported:
-      allocated(*static_cast<const MemoryData*>(data));
-      break;
-    case ResourceCallback::kHostAllocated: {
+    case ResourceCallback::kPoolPointerImported: {
       const auto& memory = *static_cast<const MemoryData*>(data);
-      const std::lock_guard lock(s.objects_mutex);
-      s.objects.allocated(memory.address, memory.bytes, MemoryKind::kHost);
+      allocated(memory, kind_of_flags(memory.flags));
       break;
     }
+    case ResourceCallback::kHostAllocated:
+      allocated(*static_cast<const MemoryData*>(data), MemoryKind::kHost);
+      break;
     case ResourceCallback::kMemoryFreed:
+    case ResourceCallback::kFreedAsync: {
+      const auto& memory = *static_cast<const MemoryData*>(data);
+      freed(memory, kind_of_flags(memory.flags));
+      break;
+    }
     case ResourceCallback::kHostFreed:
-    case ResourceCallback::kFreedAsync:
-      freed(static_cast<const MemoryData*>(data)->address);
+      freed(*static_cast<const MemoryData*>(data), MemoryKind::kHost);
       break;
     case ResourceCallback::kStreamDestroyStarting: {
       const Handle context_handle = static_cast<const StreamData*>(data)->context;
@@ -1422,9 +1442,11 @@ void on_graph(GraphCallback callback, const void* data) {
       begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
                                                                : launch.stream_handle);
     } else if (node.type == kAllocationNode) {
-      allocated(node.allocation);
+      allocated(node.allocation, kind_of_flags(node.allocation.flags));
     } else if (node.type == kFreeNode) {
-      freed(node.freed);
+      MemoryData memory{};
+      memory.address = node.freed;
+      freed(memory, MemoryKind::kDevice);
     }
   } else if (callback == GraphCallback::kLaunchEnd) {
     end_launches();
