@@ -280,7 +280,7 @@ TEST(Pieces, TellTheSameAsLookingForIt) {
   const auto piece = [&](std::uint64_t address) {
     return few[(address >> Pieces::kBits) % kCount].row;
   };
-  EXPECT_EQ(piece(kHigh), 1u) << "that came first";
+  EXPECT_EQ(piece(kHigh), 5u) << "the smaller of two that have all of theirs";
   EXPECT_EQ(piece(kHigh + 2 * kPiece), 1u) << "that has most of it";
   EXPECT_EQ(piece(kHigh + 3 * kPiece), 4u);
   std::vector<Pieces::Piece> more(2 * kCount);
@@ -300,9 +300,12 @@ TEST(Pieces, AreAsManyAsMemoryNeeds) {
   EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}, {kBegin + 8 * kGiB, kGiB, 2}}), 8192u);
   EXPECT_EQ(count({{kBegin, 8 * kGiB, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "one is lost";
   EXPECT_EQ(count({{kBegin, kGiB, 1}, {kBegin + 8 * kGiB, kGiB, 2}}), 8192u) << "8 GiB apart";
-  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "too few for more";
+  EXPECT_EQ(count({{kBegin, 4, 1}, {kBegin + 8 * kGiB, 4, 2}}), 4096u) << "the same";
+  EXPECT_EQ(count({{kBegin, kGiB, 1}, {kBegin + 512 * kGiB, 12 * kGiB, 2}}), 8192u)
+      << "as far as they do";
   EXPECT_EQ(count({{kBegin, 128 * kGiB, 1}}), 65536u);
-  EXPECT_EQ(count({{kBegin, 400 * kGiB, 1}}), 65536u);
+  EXPECT_EQ(count({{kBegin, 400 * kGiB, 1}}), 131072u);
+  EXPECT_EQ(count({{kBegin, ~std::uint64_t{0} - kBegin, 1}}), 131072u) << "as fast as others";
   // Two to a piece.
   std::vector<MemoryObject> halves;
   for (std::uint64_t i = 0; i < 512; ++i) halves.push_back({kBegin + (i << 20), 1 << 20, i});

@@ -61,37 +61,38 @@ std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) co
 }
 
 std::uint32_t Pieces::count(const Launch& launch) {
-  std::uint64_t least = 0;
-  for (std::uint32_t i = 0; i < launch.object_count; ++i) least += launch.objects[i].bytes >> kBits;
-  std::uint32_t count = 1u << kLeastCountBits;
-  // Where so many have no room, more than a few are lost: what is known is not tried.
-  while (count < 1u << kMostCountBits && count < least - least / 64) count *= 2;
-  for (;; count *= 2) {
-    if (count == 1u << kMostCountBits) return count;
+  std::uint32_t best = 0;
+  std::uint64_t least_cost = ~std::uint64_t{0};
+  for (std::uint32_t bits = kLeastCountBits; bits <= kMostCountBits; ++bits) {
+    const std::uint32_t count = 1u << bits;
+    if (count >= least_cost) break;
     std::vector<std::uint64_t> taken(count / 64);  // a bit for each
-    std::uint64_t all = 0, lost = 0;
+    std::uint64_t lost = 0;
     std::uint64_t before = ~std::uint64_t{0};  // two objects may have one piece
     for (std::uint32_t i = 0; i < launch.object_count; ++i) {
       const MemoryObject& object = launch.objects[i];
       if (object.bytes == 0) continue;
+      const std::uint64_t first = object.address >> kBits;
       const std::uint64_t last = (object.address + (object.bytes - 1)) >> kBits;
+      std::uint64_t at = first == before ? first + 1 : first;
       // Of an object that has all places, more are no other.
-      const std::uint64_t first = object.address >> kBits,
-                          end = std::min(last + 1, first + 2 * count);
-      for (std::uint64_t at = first == before ? first + 1 : first; at < end;) {
+      const std::uint64_t end = std::min(last + 1, at + count);
+      lost += last + 1 - end;
+      while (at < end) {
         const std::uint64_t bit = at % 64, together = std::min(64 - bit, end - at);
-        const std::uint64_t bits = ~std::uint64_t{0} >> (64 - together) << bit;
+        const std::uint64_t wanted = ~std::uint64_t{0} >> (64 - together) << bit;
         std::uint64_t& word = taken[(at & (count - 1)) / 64];
-        lost += count_bits(word & bits);
-        word |= bits;
-        all += together;
+        lost += count_bits(word & wanted);
+        word |= wanted;
         at += together;
       }
-      before = end - 1;
+      before = last;
     }
-    // They are memory of the GPU, so a few may be looked for among all objects.
-    if (lost * 64 <= all || count >= 16 * all) return count;
+    const std::uint64_t cost = count + kCountForLost * lost;
+    if (cost < least_cost) best = count;
+    least_cost = std::min(least_cost, cost);
   }
+  return best;
 }
 
 Pieces::Table Pieces::lay_out(const Launch& objects, std::span<const Place> places,
@@ -113,6 +114,7 @@ void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
   const auto bytes = [](const Piece& piece) {
     return (piece.last & kInPiece) + 1 - (piece.first & kInPiece);
   };
+  std::vector<std::uint64_t> object_bytes(pieces.size());  // of the object of each
   for (const Place& place : places) {
     if (place.bytes == 0) continue;
     const std::uint64_t begin = place.begin, last = begin + (place.bytes - 1);
@@ -129,8 +131,12 @@ void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
                      .base = place.base};
       if (at == first_piece) piece.first |= static_cast<std::uint32_t>(begin) & kInPiece;
       if (at == last_piece) piece.last &= static_cast<std::uint32_t>(last) | ~kInPiece;
-      Piece& there = pieces[at & (pieces.size() - 1)];
-      if (bytes(piece) > bytes(there)) there = piece;
+      const std::uint64_t which = at & (pieces.size() - 1);
+      const std::uint32_t here = bytes(piece), there = bytes(pieces[which]);
+      if (here > there || (here == there && place.bytes < object_bytes[which])) {
+        pieces[which] = piece;
+        object_bytes[which] = place.bytes;
+      }
     }
   }
 }

@@ -127,14 +127,16 @@ struct ObjectHints {
 // launch, wherever that lies.
 struct Pieces {
   static constexpr std::uint32_t kBits = 21;  // a piece of memory is 2 MiB
-  // How many there are: of 8 GiB at least, of 128 at most.
-  static constexpr std::uint32_t kLeastCountBits = 12, kMostCountBits = 16;
+  // How many there are: of 8 GiB at least, of 256 at most.
+  static constexpr std::uint32_t kLeastCountBits = 12, kMostCountBits = 17;
+  static constexpr std::uint64_t kCountForLost = 256;
 
   // What a patch has of an object.
   struct Target {
     std::uint32_t row, base;
   };
-  // Of a piece of memory, the object that has most of it.
+  // Of a piece of memory, the object that has most of it, of two the smaller one: it has few
+  // others.
   struct alignas(16) Piece {
     std::uint32_t first, last;  // bytes of the piece; above them, where it lies
     std::uint32_t row, base;
@@ -162,7 +164,8 @@ struct Pieces {
     }
     return made;
   }
-  // How many: so that few pieces find their place taken, if so many may be.
+  // How many: the more, the fewer find their place taken, of which each is worth kCountForLost. The
+  // few may be those that a kernel works on, among many that it does not.
   static std::uint32_t count(const Launch& launch);
   // Of all of them.
   static void plan(std::span<const Place> places, std::span<Piece> pieces);

@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
     // At each launch another object is live, all at one place in a table of pieces, and the one
     // before it no more: 64 times before the device comes to the first, and then as often as it
     // takes to need more memory than there is for tables.
-    const auto begin = [](std::uint64_t i) { return 0x7f5000000000 + (i << 33); };
+    const auto begin = [](std::uint64_t i) { return 0x7f5040000000 + (i << 33); };
     for (std::uint64_t i = 0; i < 300; ++i) {
       if (i == 0) fake.fake_hold();
       if (i == 64) fake.fake_go_on();
