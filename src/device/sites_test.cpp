@@ -258,6 +258,7 @@ TEST(Sites, ThatFindNoRoomAreOneRow) {
   EXPECT_EQ(rows.size(), 5u);
   EXPECT_EQ(warps, 10u);
   EXPECT_EQ(others, 6u);
+  EXPECT_EQ(program.rows<AccessRow>(TableId::kAccesses)[0].counts.warps, 10u);
 }
 
 // Of many kinds, at 9 places.

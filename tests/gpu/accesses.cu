@@ -117,6 +117,14 @@ __global__ void tail(const float* in, float* out, int count) {
   if (i < count) out[i] = in[i];
 }
 __global__ void shifted(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x + 1]; }
+// Of 16 words, 4 apart, two are in each bank, and two lanes ask for each.
+__global__ void same_words(const float* in, float* out) {
+  __shared__ volatile float words[64];
+  words[2 * threadIdx.x] = in[threadIdx.x];
+  words[2 * threadIdx.x + 1] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = words[threadIdx.x % 16 * 4];
+}
 __global__ void behind(const unsigned* in, unsigned* out) { out[0] = in[250]; }
 
 __global__ void copies_ahead(const uint4* in, uint4* out) {
@@ -260,6 +268,7 @@ void atomics_and_edges() {
   odd_lanes<<<1, 32>>>(line, buffer<float>(132));
   tail<<<4, 256>>>(buffer<float>(4000), buffer<float>(4004), 1000);
   shifted<<<1, 32>>>(buffer<float>(160), line);
+  same_words<<<1, 32>>>(buffer<float>(192), line);
   // Its last word begins in the object and ends behind it; there is memory up to the next one.
   behind<<<1, 1>>>(buffer<unsigned>(1002), buffer<unsigned>(8));
   copies_ahead<<<1, 256>>>(buffer<uint4>(4096), buffer<uint4>(4112));

@@ -25,7 +25,8 @@ import subprocess
 import sys
 import time
 
-from known_accesses import LOCAL, LOCAL_LANES, OBJECTS, SHARED, SITES, TOUCHED, UNSEEN, WARPS, in_context
+from known_accesses import (LOCAL, LOCAL_LANES, OBJECTS, SHARED, SITES, TOUCHED, UNSEEN, WARPS, in_context, objects_of,
+                            places_of, shared_of)
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "diff"))
@@ -142,14 +143,9 @@ class Check:
 
     def places_and_unseen(self, part, document):
         """What is told of places, of local memory, and of what cannot be seen."""
-        got = collections.defaultdict(lambda: collections.defaultdict(lambda: [0] * 5))
-        for row in rows(document, "sites"):
-            of = got[row["kernel"], row["space"], row["access"]][row["width"], row["pattern"], row["worst"], row["most_crowded"]]
-            numbers = (row["warps"], round(row["warps"] * row["lanes"]), row["sectors"], row["needed"], row["misaligned"])
-            of[:] = [None if more is None else sum_ + more for sum_, more in zip(of, numbers)]
-        wanted = {(kernel, *place): values for kernel, places in SITES.get(part, {}).items() for place, values in places.items()}
-        good = sum(self.check(f"{part}: places of {key}", {how: tuple(numbers) for how, numbers in got.get(key, {}).items()}, values)
-                   for key, values in wanted.items())
+        got = places_of(rows(document, "sites"))
+        wanted = SITES.get(part, {})
+        good = sum(self.check(f"{part}: places of {kernel}", got.get(kernel, {}), places) for kernel, places in wanted.items())
         local = {row["kernel"]: (row["reads"], row["writes"]) for row in rows(document, "local")}
         good += self.check(f"{part}: local memory", local, LOCAL.get(part, {}))
         unseen = {row["kernel"]: row["uncovered"] for row in rows(document, "kernels") if row["uncovered"] != "no"}
@@ -176,21 +172,13 @@ class Check:
             self.objects_and_shared("devices", document, {key: value for n in numbers for key, value in in_context(n)}, {})
 
     def objects_and_shared(self, part, document, objects, shared):
-        got = {}
-        for row in rows(document, "objects"):
-            whats = [what for what in ("reads", "writes", "atomics") if row[what]]
-            for what in whats:
-                # What is asked for and moved is of all that a kernel does to an object.
-                rest = [objects.get((row["kernel"], other, row["size"]), (0, 0, 0)) for other in whats if other != what]
-                asked, moved = (row[name] - sum(values[i] for values in rest) for i, name in ((1, "asked"), (2, "moved")))
-                got[row["kernel"], what, row["size"]] = (row[what], asked, moved, row["touched"])
+        got = objects_of(rows(document, "objects"), objects)
         good = 0
         for key, values in objects.items():
             good += self.check(f"{part}: {key}", got.pop(key, None), values)
         for key, values in got.items():
             self.check(f"{part}: {key}", values, None)
-        got = {row["kernel"]: tuple(row[name] for name in ("reads", "writes", "atomics", "passes", "conflict_free"))
-               for row in rows(document, "shared")}
+        got = shared_of(rows(document, "shared"))
         for key, values in shared.items():
             good += self.check(f"{part}: shared memory of {key}", got.pop(key, None), values)
         for key, values in got.items():
@@ -209,7 +197,7 @@ class Check:
         self.check("several: what did not hold", check.failures, 0)
 
     def warps(self):
-        result = subprocess.run([str(self.programs / "warps"), "200000"], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([str(self.programs / "warps"), "20000"], capture_output=True, text=True, timeout=60)
         self.check("warps: exit code", result.returncode, 0)
         print("warps:", result.stdout.strip(), result.stderr.strip(), flush=True)
 

@@ -1,5 +1,6 @@
 """What kernels of accesses.cu, forms.cu, memory.cu and launches.cu access, worked out by hand, and by no program: for
 accesses_check.py, which compares it with a GPU, and for tests/oclgrind, which does with the same kernels on the host."""
+import collections
 
 
 def in_context(number):
@@ -59,6 +60,8 @@ OBJECTS = {
         # From the second word on: a sector more.
         ("shifted", "reads", 160): (32, 128, 160, 128),
         ("shifted", "writes", 128): (32, 128, 128, 128),
+        ("same_words", "reads", 192): (32, 128, 128, 128),
+        ("same_words", "writes", 128): (32, 128, 128, 128),
         ("behind", "reads", None): (1, 4, 32, None),
         ("behind", "writes", 8): (1, 4, 32, 4),
         ("copies_ahead", "reads", 4096): (256, 4096, 4096, 4096),
@@ -120,8 +123,8 @@ OBJECTS = {
         ("copies4", "writes", 144): (32, 128, 128, 128),
         ("copies8", "reads", 256): (32, 256, 256, 256),
         ("copies8", "writes", 272): (32, 256, 256, 256),
-        # 8 bytes of each 16, by 24 lanes.
-        ("copies_half", "reads", 512): (24, 192, 384, 192),
+        # 8 bytes of each 16, by 24 lanes: but Compute Sanitizer tells of all 16.
+        ("copies_half", "reads", 512): (24, 384, 384, 384),
         ("copies_half", "writes", 528): (32, 512, 512, 512),
         ("matrices", "writes", 128): (32, 128, 128, 128),
         ("async_stores", "writes", 256): (64, 256, 256, 256),
@@ -150,15 +153,18 @@ OBJECTS = {
         # On both sides of a border between two objects of 2 MiB.
         ("in_virtual", "reads", 2097152): (64, 256, 256, 256),
         ("in_virtual", "writes", 1104): (64, 256, 256, 256),
-        # Three times, through memory that the graph has of its own.
+        # Three times, through memory that the graph has of its own: each time an object.
         ("to_graph_memory", "reads", 1216): (96, 384, 384, 128),
-        ("to_graph_memory", "writes", 6144): (96, 384, 384, 128),
-        ("from_graph_memory", "reads", 6144): (96, 384, 384, 128),
+        ("to_graph_memory", "writes", 6144): (96, 384, 384, 384),
+        ("from_graph_memory", "reads", 6144): (96, 384, 384, 384),
         ("from_graph_memory", "writes", 1232): (96, 384, 384, 128),
+        # Each item has memory of its own, of which nobody tells.
+        ("in_heap", "reads", None): (32, 128, 1024, None),
+        ("in_heap", "writes", None): (32, 128, 1024, None),
         ("in_heap", "writes", 1248): (32, 128, 128, 128),
     },
     "plain": {
-        **of_pair("by_cooperation", 0, 2), **of_pair("by_cluster", 1, 4), **of_pair("after_another", 2, 1, 3),
+        **of_pair("by_cooperation", 0, 2), **of_pair("by_cluster", 1, 4), **of_pair("after_another", 2, 4, 3),
         **of_pair("on_own_stream", 3), **of_pair("with_priority", 4), **of_pair("known_last", 20),
     },
     # A module is loaded three times, each time for a launch.
@@ -189,6 +195,8 @@ SHARED = {
     },
     "edges": {
         "histogram_shared": (256, 256, 256, 24, 24),
+        # Words 2 apart are written, twice: two of each bank that is used. Of 16 words two of each of 8 banks are read.
+        "same_words": (32, 64, 0, 2 + 2 + 2, 3),
         # 16 bytes a lane: 8 lanes at a time.
         "copies_ahead": (256, 256, 0, 64, 64),
         # Words 4 apart.
@@ -243,7 +251,7 @@ TOUCHED = {
         "transpose_plain": 32768, "transpose_tile": 32768, "transpose_padded": 32768, "reduction": 1024 + 4,
     },
     "edges": {
-        "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "shifted": 160 + 128, "behind": 8,
+        "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "shifted": 160 + 128, "same_words": 256, "behind": 8,
         "copies_ahead": 8192, "local_array": 256, "anywhere": 256,
     },
     "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
@@ -261,7 +269,7 @@ WARPS = {
         "reduction": 8 + 8 + 3 * 12 + 1 + 1,
     },
     "edges": {
-        "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "shifted": 2, "behind": 2, "copies_ahead": 32,
+        "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "shifted": 2, "same_words": 5, "behind": 2, "copies_ahead": 32,
         # 16 writes and a read of the array.
         "local_array": 19,
         # A store and a load in each memory, and one store.
@@ -319,6 +327,8 @@ SITES = {
         "odd_lanes": {("global", what): {(4, "unit", None, None): (1, 16, 4, 2, 0)} for what in ("read", "write")},
         "tail": {("global", what): {(4, "unit", None, None): (32, 1000, 125, 125, 0)} for what in ("read", "write")},
         "shifted": {("global", "read"): {(4, "unit", None, None): (1, 32, 5, 4, 1)}, ("global", "write"): unit(1)},
+        "same_words": {**copies(1), ("shared", "write"): {(4, "strided by 8 B", 2, None): (2, 64, None, None, None)},
+                       ("shared", "read"): {(4, "gather", 2, None): (1, 32, None, None, None)}},
         "behind": {("global", what): {(4, "single lane", None, None): (1, 1, 1, 1, 0)} for what in ("read", "write")},
         "copies_ahead": {**copies(8, 16), ("shared", "read"): {(16, "unit", 4, None): (8, 256, None, None, None)},
                          ("shared", "write"): {(16, "unit", 4, None): (8, 256, None, None, None)}},
@@ -353,3 +363,38 @@ UNSEEN = {
     "forms": {"textured": "textures", "surfaces": "textures", "surface_reductions": "textures", "from_constants": "constants",
               "products": "products"},
 }
+
+
+# --- The same, of rows of a report
+
+def objects_of(rows, wanted):
+    """As OBJECTS has it. What is asked for and moved is of all that a kernel does to an object: of that which it does
+    otherwise, `wanted` tells how much."""
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0, 0, None])
+    for row in rows:  # of objects of one size to which the same is done, together
+        counts = [row[name] for name in ("reads", "writes", "atomics")]
+        of = sums[row["kernel"], row["size"], tuple(count > 0 for count in counts)]
+        of[:5] = [sum_ + more for sum_, more in zip(of, (*counts, row["asked"], row["moved"]))]
+        if row["touched"] is not None:
+            of[5] = (of[5] or 0) + row["touched"]
+    got = {}
+    for (kernel, size, _), (*lanes, asked, moved, touched) in sums.items():
+        whats = {what: count for what, count in zip(("reads", "writes", "atomics"), lanes) if count}
+        for what, count in whats.items():
+            rest = [wanted.get((kernel, other, size), (0, 0, 0)) for other in whats if other != what]
+            got[kernel, what, size] = (count, asked - sum(values[1] for values in rest), moved - sum(values[2] for values in rest), touched)
+    return got
+
+
+def shared_of(rows):
+    return {row["kernel"]: tuple(row[name] for name in ("reads", "writes", "atomics", "passes", "conflict_free")) for row in rows}
+
+
+def places_of(rows):
+    got = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(lambda: [0] * 5)))
+    for row in rows:
+        of = got[row["kernel"]][row["space"], row["access"]][row["width"], row["pattern"], row["worst"], row["most_crowded"]]
+        numbers = (row["warps"], round(row["warps"] * row["lanes"]), row["sectors"], row["needed"], row["misaligned"])
+        of[:] = [None if more is None else sum_ + more for sum_, more in zip(of, numbers)]
+    return {kernel: {place: {how: tuple(numbers) for how, numbers in hows.items()} for place, hows in places.items()}
+            for kernel, places in got.items()}

@@ -7,8 +7,12 @@ import pathlib
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "gpu"))
+import known_accesses as known  # noqa: E402
 
 PROGRAM = os.environ["PASTAPROF"]
 OPENCL = os.environ.get("PASTA_OCLGRIND", "")
@@ -110,6 +114,24 @@ class Oclgrind(unittest.TestCase):
         _, rows = self.rows(report, "shared")
         self.assertEqual({tuple(r[:8]) for r in rows}, SHARED)
         self.assertEqual({r[0]: r[8] for r in rows}, {"transpose_tile": 16.5, "transpose_padded": 1, "reduce": 1})
+
+    def test_what_gpus_count_of_the_same_kernels(self):
+        """The literal numbers that tests/gpu/accesses_check.py compares with a GPU's."""
+        self.run_watched("--adapter", "oclgrind", "--tool", "access", "--launches", "all", "--format", "json", "--report", "r.json",
+                         program=("known",))
+        report = json.loads((self.folder / "r.json").read_text())
+        told = [self.table(report, "access", name) for name in ("objects", "shared", "sites")]
+        kernels = {row["kernel"] for rows in told for row in rows}
+        self.assertEqual(len(kernels), 20)
+
+        def of_both(tables):
+            return {key: values for part in ("simple", "edges") for key, values in tables[part].items()
+                    if (key if isinstance(key, str) else key[0]) in kernels}
+        self.assertEqual(known.objects_of(told[0], of_both(known.OBJECTS)), of_both(known.OBJECTS))
+        self.assertEqual(known.shared_of(told[1]), of_both(known.SHARED))
+        # Its loop is not unrolled, so its places are fewer.
+        places = {kernel: values for kernel, values in of_both(known.SITES).items() if kernel != "reduction"}
+        self.assertEqual({kernel: values for kernel, values in known.places_of(told[2]).items() if kernel != "reduction"}, places)
 
     def report_of(self, program, *options):
         """What is told while the program runs, which is also what the trace tells."""

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "known_kernels.h"
 #include "pasta/pasta.h"
 
 namespace {
@@ -85,7 +86,7 @@ void check(cl_int status, const char* what) {
 
 class Device {
  public:
-  Device() {
+  explicit Device(const char* source) {
     cl_platform_id platform = nullptr;
     cl_device_id device = nullptr;
     cl_int status = 0;
@@ -96,7 +97,6 @@ class Device {
     // Of OpenCL 2.0: the loader has to find the simulator's own, not itself.
     queue_ = clCreateCommandQueueWithProperties(context_, device, nullptr, &status);
     check(status, "clCreateCommandQueueWithProperties");
-    const char* source = kSource;
     program_ = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
     check(status, "clCreateProgramWithSource");
     check(clBuildProgram(program_, 1, &device, "", nullptr, nullptr), "clBuildProgram");
@@ -109,6 +109,8 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  // Of so many bytes, all of them zero.
+  cl_mem zeros(std::size_t bytes) { return buffer(std::vector<char>(bytes)); }
   template <class T>
   cl_mem buffer(std::vector<T> content) {
     cl_int status = 0;
@@ -164,6 +166,35 @@ int places(Device& device) {
   return 0;
 }
 
+// As the parts `simple` and `edges` of tests/gpu/accesses.cu.
+int known(Device& device) {
+  const auto zeros = [&](std::size_t bytes) { return device.zeros(bytes); };
+  for (const std::size_t width : {1, 2, 4, 8, 16}) {
+    device.run(("copy" + std::to_string(width)).c_str(), {1024}, {256},
+               {zeros(1024 * width), zeros(1024 * width)});
+  }
+  cl_mem wide = zeros(4224), line = zeros(128);
+  for (int step = 1; step <= 33; ++step) device.run("stride", {32}, {32}, {wide, line}, step);
+  device.run("gather_sectors", {32}, {32}, {zeros(1024), line});
+  device.run("gather_backwards", {32}, {32}, {zeros(256), line});
+  device.run("gather_halves", {32}, {32}, {zeros(4096), line});
+  cl_mem square = zeros(16384), turned = zeros(16384);
+  for (const char* name : {"transpose_plain", "transpose_tile", "transpose_padded"}) {
+    device.run(name, {64, 16}, {32, 8}, {square, turned});
+  }
+  device.run("reduction", {256}, {256}, {zeros(1024), zeros(4)});
+  cl_mem none = zeros(1024), bins = zeros(1028);
+  device.run("histogram", {256}, {256}, {none, bins});
+  device.run("histogram_shared", {256}, {256}, {none, bins});
+  device.run("odd_lanes", {32}, {32}, {line, zeros(132)});
+  device.run("tail", {1024}, {256}, {zeros(4000), zeros(4004)}, 1000);
+  device.run("shifted", {32}, {32}, {zeros(160), line});
+  device.run("same_words", {32}, {32}, {zeros(192), line});
+  device.run("behind", {1}, {1}, {zeros(1002), zeros(8)});
+  std::puts("known");
+  return 0;
+}
+
 // Three iterations of three launches.
 int iterations(Device& device) {
   cl_mem a = device.buffer(ones(2048)), b = device.buffer(ones(2048)),
@@ -181,10 +212,10 @@ int iterations(Device& device) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  Device device;
-  if (count > 1) {
-    return std::string(arguments[1]) == "places" ? places(device) : iterations(device);
-  }
+  const std::string scene = count > 1 ? arguments[1] : "";
+  Device device(scene == "known" ? kKnownKernels : kSource);
+  if (scene == "known") return known(device);
+  if (!scene.empty()) return scene == "places" ? places(device) : iterations(device);
   cl_mem a = device.buffer(ones(1024)), b = device.buffer(ones(1024)),
          c = device.buffer(ones(1024));
   for (int i = 0; i < 2; ++i) device.run("vector_add", {1024}, {64}, {a, b, c});
