@@ -5,7 +5,7 @@ count with what was worked out by hand, and measures what the analysis costs ste
     tests/gpu/accesses_check.py --pastaprof PROGRAM --programs FOLDER --output FOLDER [PART...]
 
 Parts: simple, edges, streams, hopper, steps, contexts, devices (of accesses.cu); forms (forms.cu), each way to access
-memory; memory (memory.cu), each way to get it; plain, modules, child_graphs, conditions, of_kernels, of_graphs
+memory; memory (memory.cu), each way to get it; plain, modules, child_graphs, mixed_graphs, conditions, of_kernels, of_graphs
 (launches.cu), each way in which a kernel comes to run; others, the same kernels under other tools; warps, made-up accesses, of which a GPU and the host say the same; badly, programs that
 fault or spin; full, one that takes all memory of a GPU, which nobody else may use meanwhile; jit, kernels of
 Triton and NVRTC; uncovered, a matrix product that no patch sees; counters and several, what counters_check.py
@@ -34,7 +34,7 @@ import device_blobs as blobs  # noqa: E402
 
 TOOLS = ("access", "hotpages", "reuse", "divergence")
 KERNELS = ("simple", "edges", "streams", "hopper", "steps", "contexts")
-LAUNCHES = ("plain", "modules", "child_graphs", "conditions", "of_kernels", "of_graphs")
+LAUNCHES = ("plain", "modules", "child_graphs", "mixed_graphs", "conditions", "of_kernels", "of_graphs")
 FORMS = ("forms", "memory", *LAUNCHES)
 MODELS = ("gpt2-infer", "gpt2-train", "resnet50-infer")
 EXACT = ("warps", *KERNELS, *FORMS, "devices", "others", "full", "counters", "badly", "jit", "uncovered", "several")

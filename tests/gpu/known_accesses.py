@@ -171,6 +171,12 @@ OBJECTS = {
     "modules": {**of_pair("loaded", 10), **of_pair("loaded", 11), **of_pair("loaded", 12), **of_pair("known_last", 20)},
     # 3 times a graph of two graphs of two.
     "child_graphs": {**of_pair("in_child_graph", 5, 1, 12), **of_pair("known_last", 20)},
+    # 3 times a graph of four kernels in a row and one of two side by side between two others.
+    "mixed_graphs": {
+        **of_pair("in_chain_a", 30, 1, 3), **of_pair("in_chain_b", 31, 2, 3), **of_pair("in_chain_a", 32, 1, 3),
+        **of_pair("in_chain_c", 33, 3, 3), **of_pair("in_fork_a", 34, 1, 3), **of_pair("in_fork_b", 35, 1, 3),
+        **of_pair("in_chain_b", 36, 2, 3), **of_pair("in_chain_c", 37, 3, 3), **of_pair("known_last", 20),
+    },
     # Two launches of a graph whose condition is so, two of one whose is not; and three rounds of a loop.
     "conditions": {
         **of_pair("under_condition", 6, 1, 2), **of_pair("around_loop", 7, 1, 3), **of_pair("known_last", 20),
@@ -237,6 +243,7 @@ SHARED = {
     "plain": {},
     "modules": {},
     "child_graphs": {},
+    "mixed_graphs": {},
     "conditions": {},
     "of_kernels": {},
     "of_graphs": {},

@@ -20,6 +20,11 @@ COPIES(after_another)
 COPIES(on_own_stream)
 COPIES(with_priority)
 COPIES(in_child_graph)
+COPIES(in_chain_a)
+COPIES(in_chain_b)
+COPIES(in_chain_c)
+COPIES(in_fork_a)
+COPIES(in_fork_b)
 COPIES(under_condition)
 COPIES(around_loop)
 COPIES(by_kernel)
@@ -142,6 +147,38 @@ void child_graphs() {
   run(whole, 3);
 }
 
+// A graph of kernels one behind the other, of which the first comes twice; and one of kernels side
+// by side between two others.
+void mixed_graphs() {
+  cudaStream_t first, second;
+  cudaEvent_t begun, over;
+  CHECK(cudaStreamCreate(&first));
+  CHECK(cudaStreamCreate(&second));
+  CHECK(cudaEventCreate(&begun));
+  CHECK(cudaEventCreate(&over));
+  const Pair a = pair(30), b = pair(31), again = pair(32), c = pair(33);
+  cudaGraph_t graph;
+  CHECK(cudaStreamBeginCapture(first, cudaStreamCaptureModeGlobal));
+  in_chain_a<<<1, 32, 0, first>>>(a.in, a.out);
+  in_chain_b<<<2, 32, 0, first>>>(b.in, b.out);
+  in_chain_a<<<1, 32, 0, first>>>(again.in, again.out);
+  in_chain_c<<<3, 32, 0, first>>>(c.in, c.out);
+  CHECK(cudaStreamEndCapture(first, &graph));
+  run(graph, 3);
+  const Pair left = pair(34), right = pair(35), front = pair(36), last = pair(37);
+  CHECK(cudaStreamBeginCapture(first, cudaStreamCaptureModeGlobal));
+  in_chain_b<<<2, 32, 0, first>>>(front.in, front.out);
+  CHECK(cudaEventRecord(begun, first));
+  CHECK(cudaStreamWaitEvent(second, begun, 0));
+  in_fork_a<<<1, 32, 0, first>>>(left.in, left.out);
+  in_fork_b<<<1, 32, 0, second>>>(right.in, right.out);
+  CHECK(cudaEventRecord(over, second));
+  CHECK(cudaStreamWaitEvent(first, over, 0));
+  in_chain_c<<<3, 32, 0, first>>>(last.in, last.out);
+  CHECK(cudaStreamEndCapture(first, &graph));
+  run(graph, 3);
+}
+
 // Adds to what the body of a condition is a kernel, and gives the body.
 cudaGraph_t conditional(cudaGraph_t graph, cudaGraphConditionalHandle handle,
                         cudaGraphConditionalNodeType type) {
@@ -225,6 +262,7 @@ int main(int argc, char** argv) {
   if (part == "plain") plain();
   if (part == "modules") modules();
   if (part == "child_graphs") child_graphs();
+  if (part == "mixed_graphs") mixed_graphs();
   if (part == "conditions") conditions();
   if (part == "of_kernels") kernels_of_kernels();
   if (part == "of_graphs") graphs_of_kernels();

@@ -22,6 +22,7 @@ void fake_create_stream(void* context, void* stream);
 // Of a green context, as since CUDA 13.1; none: as before.
 void fake_destroy_stream(void* context, void* green, void* stream);
 void fake_module(void* context, void* module, const void* cubin, std::size_t bytes);
+void fake_unload_module(void* module);
 // Of the kinds of Sanitizer_ResourceMemoryFlags.
 void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags);
 void fake_free(std::uint64_t address);
@@ -31,6 +32,11 @@ void fake_call(std::uint32_t callback);
 void fake_launch(void* context, void* module, void* stream, const FakeKernel* kernel);
 // A graph of these kernels, once more.
 void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
+                       std::size_t count);
+// A graph that kernels may launch, too: from now on the only one. And one that is brought to the
+// device, and not launched.
+void fake_make_graph_for_device();
+void fake_upload_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
                        std::size_t count);
 // Streams hold back what they are given until they are let go on.
 void fake_hold();

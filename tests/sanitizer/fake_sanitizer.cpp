@@ -241,6 +241,11 @@ EXPORT void fake_module(void* context, void* module, const void* cubin, std::siz
   const ModuleData data{context, module, bytes, static_cast<const char*>(cubin), nullptr};
   tell(Domain::kResource, ResourceCallback::kModuleLoaded, &data);
 }
+EXPORT void fake_unload_module(void* module) {
+  ModuleData data{};
+  data.module = module;
+  tell(Domain::kResource, ResourceCallback::kModuleUnloadStarting, &data);
+}
 EXPORT void fake_allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t flags) {
   MemoryData data{};
   data.address = address;
@@ -293,23 +298,42 @@ EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKer
   call.ends = 1;
   tell_call();
 }
-EXPORT void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
-                              std::size_t count) {
+void* graph = nullptr;
+EXPORT void fake_make_graph_for_device() {
+  graph = &graph;
+  const GraphExecData data{nullptr, graph, 1};
+  tell(Domain::kGraphs, GraphCallback::kMade, &data);
+}
+void launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
+                  std::size_t count, bool is_upload) {
+  GraphLaunchData whole{};
+  whole.context = context;
+  whole.stream_handle = stream;
+  whole.graph = graph;
+  whole.is_upload = is_upload ? 1 : 0;
+  tell(Domain::kGraphs, GraphCallback::kLaunchBegin, &whole);
   std::vector<std::pair<void*, std::vector<device::Warp>>> nodes;
   for (std::size_t i = 0; i < count; ++i) {
     GraphNodeData node;
     std::memset(static_cast<void*>(&node), 0, sizeof node);
+    node.graph = graph;
     node.type = kKernelNode;
     node.launch = data_of(context, module, nullptr, kernels[i]);
     node.launch.api_stream_handle = stream;
     tell(Domain::kGraphs, GraphCallback::kNodeBegin, &node);
     nodes.emplace_back(take_launch_data(), warps_of(kernels[i]));
   }
+  // What is there only runs when a kernel launches it, with what it was given.
   for (auto& [data, warps] : nodes) run(data, stream, std::move(warps));
-  GraphLaunchData data{};
-  data.context = context;
-  data.stream_handle = stream;
-  tell(Domain::kGraphs, GraphCallback::kLaunchEnd, &data);
+  tell(Domain::kGraphs, GraphCallback::kLaunchEnd, &whole);
+}
+EXPORT void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
+                              std::size_t count) {
+  launch_graph(context, module, stream, kernels, count, false);
+}
+EXPORT void fake_upload_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
+                              std::size_t count) {
+  launch_graph(context, module, stream, kernels, count, true);
 }
 EXPORT void fake_hold() {
   const std::lock_guard lock(mutex);

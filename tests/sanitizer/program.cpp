@@ -39,12 +39,15 @@ struct Fake {
   FUNCTION(fake_create_stream);
   FUNCTION(fake_destroy_stream);
   FUNCTION(fake_module);
+  FUNCTION(fake_unload_module);
   FUNCTION(fake_allocate);
   FUNCTION(fake_free);
   FUNCTION(fake_encode);
   FUNCTION(fake_call);
   FUNCTION(fake_launch);
   FUNCTION(fake_launch_graph);
+  FUNCTION(fake_make_graph_for_device);
+  FUNCTION(fake_upload_graph);
   FUNCTION(fake_hold);
   FUNCTION(fake_go_on);
   FUNCTION(fake_synchronize);
@@ -56,12 +59,15 @@ struct Fake {
     FIND(fake_create_stream);
     FIND(fake_destroy_stream);
     FIND(fake_module);
+    FIND(fake_unload_module);
     FIND(fake_allocate);
     FIND(fake_free);
     FIND(fake_encode);
     FIND(fake_call);
     FIND(fake_launch);
     FIND(fake_launch_graph);
+    FIND(fake_make_graph_for_device);
+    FIND(fake_upload_graph);
     FIND(fake_hold);
     FIND(fake_go_on);
     FIND(fake_synchronize);
@@ -143,6 +149,25 @@ int main(int argc, char** argv) {
     fake.fake_launch(kContext, module, stream(0), &tiles);
     tiles.map = other;
     fake.fake_launch(kContext, module, stream(0), &tiles);
+  } else if (scene == "variables") {
+    // Of a module that is loaded, unloaded, and loaded again; its kernel writes the variable.
+    const std::string code =
+        pasta::adapters::sanitizer::testing::cubin_with_variable("_ZN7program7counterE");
+    void* const module = reinterpret_cast<void*>(0x30);
+    const Warp write = warp(Access::kWrite, 0x40, 0x7f5000000000, 4, 0);
+    const FakeKernel counts{"counts", {1, 1, 1}, {32, 1, 1}, &write, 1};
+    for (int i = 0; i < 2; ++i) {
+      fake.fake_module(kContext, module, code.data(), code.size());
+      fake.fake_launch(kContext, module, stream(0), &counts);
+      fake.fake_unload_module(module);
+      launch(FakeKernel{"late", {1, 1, 1}, {32, 1, 1}, &write, 1});
+    }
+  } else if (scene == "graphs_for_kernels") {
+    fake.fake_upload_graph(kContext, kModule, stream(0), &copy, 1);
+    fake.fake_launch_graph(kContext, kModule, stream(0), &copy, 1);
+    fake.fake_make_graph_for_device();
+    fake.fake_upload_graph(kContext, kModule, stream(0), &copy, 1);
+    fake.fake_launch_graph(kContext, kModule, stream(0), &stride, 1);
   } else if (scene == "unseen") {
     // Reads c[0x3], and multiplies by HGMMA.
     const std::string code = pasta::adapters::sanitizer::testing::cubin(

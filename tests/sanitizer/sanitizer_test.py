@@ -101,6 +101,18 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual([part for part in report["parts"] if part.get("id") == "uncovered"], [], "of global memory")
         self.assertEqual([(row["asked"], row["uncovered"]) for row in self.rows(report, "kernels")], [(128, "constants, products")])
 
+    def test_variables_of_modules(self):
+        report = self.run_watched("variables")
+        self.assertEqual({(row["kernel"], row["object"].split(" (")[0], row["writes"], row["size"]) for row in self.rows(report, "objects")},
+                         {("counts", "variable program::counter", 32, 64), ("late", "unknown", 64, None)})
+        self.assertEqual(len(self.rows(report, "objects")), 3, "each time another")
+
+    def test_graphs_that_kernels_launch(self):
+        # What is brought to the device only is no launch; of what kernels launch nobody tells.
+        self.assertEqual(self.launches(self.run_watched("graphs_for_kernels")), {COPY: 1})
+        self.assertEqual(self.problem("launches whose accesses were not analysed"), [1])
+        self.assertEqual(self.problem("graphs were made for kernels to launch"), [1])
+
     def test_shared_memory_is_left_out_when_asked_for(self):
         self.check_objects(self.run_watched("kernels", PASTA_PATCH_REACH="global"), 2, 1)
         self.assertEqual(self.problem("shared and local memory are not looked into"), [1])

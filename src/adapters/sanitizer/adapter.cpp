@@ -6,6 +6,7 @@
 // now and then a mark is written behind the launches of a stream, and a thread of ours, on a stream
 // of its own, sees by the marks what is complete, takes the results and zeroes the pieces for those
 // that come.
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "adapters/sanitizer/api.h"
+#include "adapters/sanitizer/cubin.h"
 #include "adapters/sanitizer/objects.h"
 #include "adapters/sanitizer/opcodes.h"
 #include "adapters/sanitizer/patches.h"
@@ -163,10 +165,12 @@ struct Context {
 };
 
 struct Module {
-  Handle context;
+  Handle context = nullptr;
   bool patched = false;
   std::map<std::string, Unseen, std::less<>> unseen;  // by kernel
   std::shared_ptr<const Places> places = std::make_shared<Places>();
+  std::vector<std::string> variables;    // of which it is not known yet where they lie
+  std::vector<std::uint64_t> addresses;  // where others do
 };
 
 struct Function {
@@ -220,6 +224,7 @@ struct State {
   std::vector<std::unique_ptr<Context>> gone;  // whose handles are of others now
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
+  std::set<Handle> graphs_for_device;                 // executable ones
   std::map<StreamOf, device::StreamRow> launches_on;  // the last of each
   std::uint64_t streams = 0;                          // that were launched on
   std::uint64_t launches = 0, analysed = 0, left_out = 0;
@@ -342,11 +347,17 @@ bool put_patch(Handle module, Handle context, const PatchKind& patch) {
 
 void load_module(const ModuleData& data) {
   State& s = state();
-  Module module{.context = data.context, .patched = false, .unseen = {}};
+  Module module;
+  module.context = data.context;
   if (data.cubin != nullptr) {
     const std::span cubin(reinterpret_cast<const std::byte*>(data.cubin), data.cubin_bytes);
     module.unseen = find_unseen(cubin);
     module.places = std::make_shared<Places>(Places::read(cubin));
+    if (const auto program = Cubin::read(cubin)) {
+      for (const std::string_view name : program->global_variables()) {
+        module.variables.emplace_back(name);
+      }
+    }
   }
   const std::lock_guard one_after_the_other(s.patching);
   const PatchKind* patch = nullptr;
@@ -619,6 +630,34 @@ void leave_out(const LaunchData& data) {
        "a launch without analysis");
 }
 
+// Of what lies in a module nobody tells: so the driver is asked, when a kernel of it is first
+// analysed.
+void find_variables(Handle module) {
+  State& s = state();
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto known = s.modules.find(module);
+    if (known != s.modules.end()) names = std::exchange(known->second.variables, {});
+  }
+  if (names.empty() || s.driver.find_variable == nullptr) return;
+  const bool before = std::exchange(t_ours, true);
+  std::vector<std::uint64_t> addresses;
+  for (std::string& name : names) {
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+    if (s.driver.find_variable(&address, &bytes, module, name.c_str()) != 0) continue;
+    log("variable {} at {:#x}, {} bytes", name, address, bytes);
+    addresses.push_back(address);
+    const std::lock_guard lock(s.objects_mutex);
+    s.objects.found_variable(address, bytes, std::move(name));
+  }
+  t_ours = before;
+  const std::lock_guard lock(s.mutex);
+  const auto known = s.modules.find(module);
+  if (known != s.modules.end()) known->second.addresses = std::move(addresses);
+}
+
 // To be asked once for each launch that could be analysed, with the lock held.
 bool takes(const char* name, const LaunchData& data, std::uint64_t iteration) {
   State& s = state();
@@ -682,6 +721,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     leave_out(data);
     return;
   }
+  find_variables(data.module);
   std::shared_ptr<const Snapshot> snapshot;
   {
     const std::lock_guard lock(s.objects_mutex);
@@ -770,6 +810,13 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
 
 // --- results
 
+std::string variable_name(const std::string& name) {
+  int error = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &error), std::free);
+  return "variable " + (plain != nullptr ? std::string(plain.get()) : name);
+}
+
 void push_result(const Pending& pending, std::span<std::byte> bytes) {
   State& s = state();
   const device::Launch& launch = pending.launch;
@@ -778,7 +825,10 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
       .object =
           [&](const device::MemoryObject& object) {
             const auto at = static_cast<std::size_t>(&object - launch.objects);
-            return std::string(at < snapshot.kinds.size() ? kind_name(snapshot.kinds[at]) : "");
+            if (at >= snapshot.kinds.size()) return std::string();
+            const auto named = snapshot.names.find(object.number);
+            return named == snapshot.names.end() ? std::string(kind_name(snapshot.kinds[at]))
+                                                 : variable_name(named->second);
           },
       .site =
           [&](std::uint64_t site) {
@@ -1040,6 +1090,11 @@ void tell_of_launches(bool on) {
   State& s = state();
   for (const Domain domain : {Domain::kLaunch, Domain::kGraphs, Domain::kSynchronize}) {
     good(s.api.enable_domain(on ? 1 : 0, s.subscriber, domain), "callbacks of the driver");
+  }
+  for (const GraphCallback callback : {GraphCallback::kMade, GraphCallback::kDestroyed}) {
+    good(s.api.enable_callback(1, s.subscriber, Domain::kGraphs,
+                               static_cast<std::uint32_t>(callback)),
+         "callbacks of graphs");
   }
   for (const DriverCallback callback :
        {DriverCallback::kLaunch, DriverCallback::kLaunchOwn, DriverCallback::kLaunchCooperative,
@@ -1357,9 +1412,17 @@ void on_resource(ResourceCallback callback, const void* data) {
       load_module(*static_cast<const ModuleData*>(data));
       break;
     case ResourceCallback::kModuleUnloadStarting: {
-      const std::lock_guard lock(s.mutex);
-      s.modules.erase(static_cast<const ModuleData*>(data)->module);
-      s.functions.clear();
+      std::vector<std::uint64_t> variables;
+      {
+        const std::lock_guard lock(s.mutex);
+        const auto known = s.modules.find(static_cast<const ModuleData*>(data)->module);
+        if (known == s.modules.end()) break;
+        variables = std::move(known->second.addresses);
+        s.modules.erase(known);
+        s.functions.clear();
+      }
+      const std::lock_guard lock(s.objects_mutex);
+      for (const std::uint64_t address : variables) s.objects.freed(address);
       break;
     }
     case ResourceCallback::kMemoryAllocated:
@@ -1432,15 +1495,53 @@ void on_resource(ResourceCallback callback, const void* data) {
   }
 }
 
+// This thread brings a graph to the device, and does not launch it.
+thread_local bool t_uploads = false;
+
+// What kernels launch nobody is told of: what would be counted then would have been taken long ago.
+bool is_for_device(Handle graph) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  return s.graphs_for_device.contains(graph);
+}
+
+void begin_node(const GraphNodeData& node) {
+  const LaunchData& launch = node.launch;
+  if (t_uploads || is_for_device(node.graph)) {
+    leave_out(launch);
+    if (t_uploads) return;
+    const std::lock_guard lock(state().mutex);
+    ++state().launches;
+    return;
+  }
+  begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
+                                                           : launch.stream_handle);
+}
+
 void on_graph(GraphCallback callback, const void* data) {
-  if (callback == GraphCallback::kNodeBegin) {
+  State& s = state();
+  if (callback == GraphCallback::kMade || callback == GraphCallback::kDestroyed) {
+    const auto& made = *static_cast<const GraphExecData*>(data);
+    const bool is_new = callback == GraphCallback::kMade && made.is_for_device != 0;
+    if (is_new)
+      count_problem(
+          "graphs were made for kernels to launch: these are not analysed, whoever launches them");
+    const std::lock_guard lock(s.mutex);
+    if (is_new) {
+      s.graphs_for_device.insert(made.executable);
+    } else {
+      s.graphs_for_device.erase(made.executable);
+    }
+  } else if (callback == GraphCallback::kLaunchBegin) {
+    t_uploads = static_cast<const GraphLaunchData*>(data)->is_upload != 0;
+  } else if (callback == GraphCallback::kNodeBegin) {
     const auto& node = *static_cast<const GraphNodeData*>(data);
     if (node.type == kKernelNode && state().timing) {
       // Between the nodes of a graph there is no place for events.
     } else if (node.type == kKernelNode) {
-      const LaunchData& launch = node.launch;
-      begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
-                                                               : launch.stream_handle);
+      begin_node(node);
+    } else if (t_uploads) {
+      // Memory is had and given back when it is launched.
     } else if (node.type == kAllocationNode) {
       allocated(node.allocation, kind_of_flags(node.allocation.flags));
     } else if (node.type == kFreeNode) {
@@ -1449,6 +1550,7 @@ void on_graph(GraphCallback callback, const void* data) {
       freed(memory, MemoryKind::kDevice);
     }
   } else if (callback == GraphCallback::kLaunchEnd) {
+    t_uploads = false;
     end_launches();
   }
 }

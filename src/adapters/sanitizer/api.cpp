@@ -114,6 +114,7 @@ Result<Driver> load_driver() {
     return fail(ErrorCode::kUnsupported, "libcuda.so.1 is no driver that can be watched");
   }
   find(library, "cuFuncGetParamInfo", driver.argument_place);
+  find(library, "cuModuleGetGlobal_v2", driver.find_variable);
   find(library, "cuEventCreate", driver.create_event);
   find(library, "cuEventRecord", driver.record_event);
   find(library, "cuEventElapsedTime", driver.between_events);

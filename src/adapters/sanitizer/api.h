@@ -62,7 +62,13 @@ enum class DriverCallback : std::uint32_t {
   kEncodeIm2colWide = 781,
 };
 enum class LaunchCallback : std::uint32_t { kBegin = 1, kEnd = 3 };
-enum class GraphCallback : std::uint32_t { kNodeBegin = 4, kLaunchEnd = 7 };
+enum class GraphCallback : std::uint32_t {
+  kMade = 2,
+  kDestroyed = 3,
+  kNodeBegin = 4,
+  kLaunchBegin = 6,
+  kLaunchEnd = 7,
+};
 
 struct ContextData {
   Handle context;  // what comes behind it, other versions have elsewhere
@@ -187,6 +193,12 @@ struct GraphNodeData {
 };
 inline constexpr std::int32_t kKernelNode = 0, kAllocationNode = 10, kFreeNode = 11;
 
+struct GraphExecData {
+  Handle graph;
+  Handle executable;
+  std::uint32_t is_for_device;  // kernels may launch it
+};
+
 struct GraphLaunchData {
   Handle context;
   Handle stream;
@@ -259,6 +271,8 @@ struct Driver {
   std::int32_t (*create_event)(Handle* event, std::uint32_t flags);
   std::int32_t (*record_event)(Handle event, Handle stream);
   std::int32_t (*between_events)(float* ms, Handle begin, Handle end);
+  std::int32_t (*find_variable)(std::uint64_t* address, std::size_t* bytes, Handle module,
+                                const char* name);
   // Of drivers since CUDA 12.4, else none: where the n-th argument of a kernel lies among all.
   std::int32_t (*argument_place)(Handle function, std::size_t number, std::size_t* offset,
                                  std::size_t* bytes);

@@ -69,6 +69,9 @@ SAME(LaunchConfig, shared_bytes, CUlaunchConfig, sharedMemBytes);
 SAME(LaunchData, api_stream_handle, Sanitizer_LaunchData, hApiStream);
 SAME(GraphNodeData, graph, Sanitizer_GraphNodeLaunchData, graphExec);
 SAME(GraphNodeData, type, Sanitizer_GraphNodeLaunchData, nodeType);
+SAME(GraphExecData, executable, Sanitizer_GraphExecData, graphExec);
+SAME(GraphExecData, is_for_device, Sanitizer_GraphExecData, isDeviceLaunch);
+SAME(GraphLaunchData, is_upload, Sanitizer_GraphLaunchData, isGraphUpload);
 SAME(GraphLaunchData, stream_handle, Sanitizer_GraphLaunchData, hStream);
 SAME(GraphNodeData, freed, Sanitizer_GraphNodeLaunchData, memFreeAddress);
 static_assert(offsetof(GraphNodeData, launch) ==

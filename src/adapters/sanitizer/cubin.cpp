@@ -56,4 +56,21 @@ std::string_view Cubin::symbol(std::uint32_t index) const {
   return text_at(sections_[symbols->link].bytes, symbol.st_name);
 }
 
+std::vector<std::string_view> Cubin::global_variables() const {
+  std::vector<std::string_view> found;
+  const auto symbols = std::ranges::find(sections_, std::uint32_t{SHT_SYMTAB}, &Section::type);
+  if (symbols == sections_.end() || symbols->link >= sections_.size()) return found;
+  Elf64_Sym symbol;
+  for (std::uint64_t at = 0; read_at(symbols->bytes, at, symbol); at += sizeof symbol) {
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_size == 0 ||
+        symbol.st_shndx >= sections_.size() ||
+        !sections_[symbol.st_shndx].name.starts_with(".nv.global")) {
+      continue;
+    }
+    const std::string_view name = text_at(sections_[symbols->link].bytes, symbol.st_name);
+    if (!name.empty()) found.push_back(name);
+  }
+  return found;
+}
+
 }  // namespace pasta::adapters::sanitizer

@@ -38,7 +38,18 @@ void Objects::allocated(std::uint64_t address, std::uint64_t bytes, MemoryKind k
     if (address - before->first < before->second.bytes) first = before;
   }
   live_.erase(first, live_.lower_bound(end));
-  live_[address] = {bytes, ++allocations_, kind};
+  live_[address] = {bytes, ++allocations_, kind, {}};
+}
+
+void Objects::found_variable(std::uint64_t address, std::uint64_t bytes, std::string name) {
+  const auto next = live_.upper_bound(address);
+  if (next != live_.end() && next->first - address < bytes) return;
+  if (next != live_.begin()) {
+    const auto before = std::prev(next);
+    if (address - before->first < before->second.bytes) return;
+  }
+  allocated(address, bytes, MemoryKind::kModule);
+  live_[address].name = std::move(name);
 }
 
 void Objects::freed(std::uint64_t address) {
@@ -62,6 +73,7 @@ std::shared_ptr<const Snapshot> Objects::snapshot() {
     }
     made->objects.push_back({address, object.bytes, object.number});
     made->kinds.push_back(object.kind);
+    if (!object.name.empty()) made->names.emplace(object.number, object.name);
   }
   snapshot_ = std::move(made);
   return snapshot_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,8 +21,9 @@ std::string_view kind_name(MemoryKind kind);
 // What was live when a kernel was launched.
 struct Snapshot {
   std::vector<device::MemoryObject> objects;
-  std::vector<MemoryKind> kinds;  // of each
-  std::uint64_t left_out = 0;     // that found no room
+  std::vector<MemoryKind> kinds;               // of each
+  std::map<std::uint64_t, std::string> names;  // by number, of those that the program names
+  std::uint64_t left_out = 0;                  // that found no room
 };
 
 class Objects {
@@ -31,6 +33,8 @@ class Objects {
 
   // What lies where another is known to be is in its place.
   void allocated(std::uint64_t address, std::uint64_t bytes, MemoryKind kind);
+  // A variable of a module; none where something is known already.
+  void found_variable(std::uint64_t address, std::uint64_t bytes, std::string name);
   void freed(std::uint64_t address);
   // The same as before while nothing has changed. Where there are too many, the largest.
   std::shared_ptr<const Snapshot> snapshot();
@@ -40,6 +44,7 @@ class Objects {
   struct Object {
     std::uint64_t bytes, number;
     MemoryKind kind;
+    std::string name;
   };
   std::map<std::uint64_t, Object> live_;  // by address
   std::uint64_t allocations_ = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/sanitizer/cubin.h"
 #include "adapters/sanitizer/objects.h"
 #include "adapters/sanitizer/opcodes.h"
 #include "adapters/sanitizer/patches.h"
@@ -80,6 +81,37 @@ TEST(SanitizerOpcodes, WhatIsNoProgramOrCut) {
     wrong[at] = whole[at];
   }
   EXPECT_EQ(unseen(whole).at("gemm").global.tensor_loads, 2u);
+}
+
+TEST(SanitizerCubin, VariablesInGlobalMemory) {
+  const std::string whole = testing::cubin_with_variable("counter");
+  const auto variables = [](const std::string& code) {
+    const auto program = Cubin::read(std::as_bytes(std::span(code)));
+    std::vector<std::string> names;
+    if (program) {
+      for (const std::string_view name : program->global_variables()) names.emplace_back(name);
+    }
+    return names;
+  };
+  EXPECT_EQ(variables(whole), std::vector<std::string>{"counter"});
+  EXPECT_TRUE(variables(cubin("gemm", {0x5b4})).empty());
+  for (std::size_t size = 0; size < whole.size(); ++size) variables(whole.substr(0, size));
+}
+
+TEST(SanitizerObjects, VariablesOfModules) {
+  Objects objects;
+  objects.allocated(0x1000, 0x100, MemoryKind::kDevice);
+  objects.found_variable(0x2000, 8, "counter");
+  // Where the library has told of the whole.
+  objects.found_variable(0x1080, 8, "inside");
+  objects.found_variable(0xff8, 16, "into");
+  const auto told = objects.snapshot();
+  ASSERT_EQ(told->objects.size(), 2u);
+  EXPECT_EQ(told->objects[1].address, 0x2000u);
+  EXPECT_EQ(told->kinds[1], MemoryKind::kModule);
+  EXPECT_EQ(told->names, (std::map<std::uint64_t, std::string>{{2, "counter"}}));
+  objects.freed(0x2000);
+  EXPECT_EQ(objects.snapshot()->names.size(), 0u);
 }
 
 TEST(SanitizerApi, TheStreamThatGoesInBothVersions) {
