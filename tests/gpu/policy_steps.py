@@ -98,7 +98,8 @@ class Server:
         if name != "bare":
             beside = ["--passes", "1"] if name[0] == "+" else ["--adapter", "sanitizer"]
             command = [arguments.pastaprof, "run", *beside, "--tool", name.lstrip("+"),
-                       "--launches", f"iterations:1/{arguments.apart}", "-o", f"{traces}/{name}.pasta", "--report", str(folder / f"{name}.report"), "--", *command]
+                       "--launches", f"iterations:1/{arguments.apart}", "-o", f"{traces}/{name}.pasta",
+                       "--report", str(folder / f"{name}.report"), "--", *command]
         self.name = name
         self.file = open(folder / "told.jsonl", "a")
         self.errors = open(folder / f"{name}.err", "w")
