@@ -6,7 +6,9 @@
 RIVAL is libpastarival.so, CODE its ring_patch.fatbin; MODEL one of tests/gpu/workload.py, which has to be found
 by Python, or `copy`, a kernel that reads 512 MiB and writes 512 MiB. What is compared runs in processes of their
 own, which take turns: steps as they are, then steps that are analysed until all of them has been. Both say how
-many lanes asked for how many bytes of objects of which size; that has to be the same."""
+many lanes asked for how many bytes, and how many sectors these were; that has to be the same, also of objects of each
+size, where PyTorch's allocator puts tensors into the same blocks in each process. What each told is in
+FOLDER/MODEL/told.jsonl as soon as it has told it."""
 import argparse
 import collections
 import ctypes
@@ -184,11 +186,12 @@ def measure(arguments):
     for server in servers:
         if server.tool == "access" and server.report.exists():
             got = of_sizes(access_rows(server.report), server.steps)
-            for what, of in (("lanes and bytes", slice(0, 2)), ("sectors", slice(2, 3))):
-                different = {size: (wanted[size][of], got[size][of]) for size in wanted.keys() | got.keys()
-                             if wanted[size][of] != got[size][of]}
-                print(f"{arguments.model}: {what} of objects of {len(wanted)} sizes "
-                      f"{'are the same' if not different else f'DIFFER: {different}'}", flush=True)
+            together, ours = ([sum(values) for values in zip(*of.values())] for of in (wanted, got))
+            different = {size: (wanted[size], got[size]) for size in wanted.keys() | got.keys()
+                         if wanted[size] != got[size]}
+            print(f"{arguments.model}: {together} lanes, bytes and bytes of sectors of all objects "
+                  f"{'are the same' if together == ours else f'DIFFER from {ours}'}; of {len(wanted)} sizes of objects "
+                  f"{f'{len(different)} differ: {different}' if different else 'all are the same'}", flush=True)
             if arguments.model == "copy":
                 print(f"copy: known {COPY_BYTES // 4} lanes and {COPY_BYTES} bytes each way: {wanted}", flush=True)
 

@@ -4,9 +4,9 @@
     sampled_check.py PASTAPROF MODEL TOOL [--apart N] [--iterations N]
 
 Runs steps of a model that way and, twice, with all launches, side by side, and compares the results of the patches,
-launch by launch: of which objects, by their sizes, how much was touched and how, and by which places of the kernel. Of a launch that the two tell
-differently, as the program does not do the same again (sums that are split, attention), nothing is asked but its
-kernel."""
+launch by launch: of which objects, by their sizes, how much was touched and how, and by which places of the kernel.
+Kernels of which these two tell a launch differently wait for each other (sums that are split, attention), and are not
+the same from run to run; of those nothing is asked but that they are launched where they were."""
 import argparse
 import collections
 import concurrent.futures
@@ -69,13 +69,17 @@ def main():
     taken = [at for at in sorted(sampled) if at not in (0, arguments.iterations)]  # without what is around the steps
     different = 0
     for at in taken:
-        unsteady = collections.Counter(a[0][:60] for a, b in zip(whole[at], again[at]) if a != b)
-        other = [(a, c) for a, b, c in zip(whole[at], again[at], sampled[at]) if a[0] != c[0] or (a == b and a != c)]
+        triples = list(zip(whole[at], again[at], sampled[at]))
+        unsteady = {a[0] for a, b, _ in triples if a != b}
+        other = [(a, c) for a, _, c in triples if a[0] != c[0] or (a[0] not in unsteady and a != c)]
+        by_itself = [(a, b, c) for a, b, c in triples if a[0] in unsteady]
         different += len(other) + abs(len(whole[at]) - len(sampled[at])) + abs(len(whole[at]) - len(again[at]))
         print(f"{arguments.model} {arguments.tool}: iteration {at}: {len(sampled[at])} launches sampled, {len(whole[at])} and "
-              f"{len(again[at])} of all; {sum(unsteady.values())} are not the same twice; of the others {len(other)} tell "
-              f"otherwise", flush=True)
-        print("  not the same twice:", unsteady.most_common(4))
+              f"{len(again[at])} of all; {len(other)} tell otherwise; {len(by_itself)} are of {len(unsteady)} kernels that are "
+              f"not the same twice: {sum(a != b for a, b, _ in by_itself)} differ between the two, "
+              f"{sum(a != c for a, _, c in by_itself)} from the sampled", flush=True)
+        for kernel in sorted(unsteady):
+            print("  not the same twice:", kernel[:100])
         for a, c in other[:3]:
             print("  all:    ", a[0][:60], sorted(a[1] - c[1])[:4], "\n  sampled:", c[0][:60], sorted(c[1] - a[1])[:4])
     print(f"{arguments.model} {arguments.tool}: sampled iterations {sorted(sampled)}: "
