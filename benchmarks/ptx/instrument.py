@@ -132,11 +132,13 @@ def before(access, place, parameter, form, sampled):
 
 
 def sample(every):
-    """At the begin of a kernel: whether its group is one of those that are looked at."""
-    sum_up = "".join(f"mov.u32 %pasta_number, %ctaid.{axis};\nadd.u32 %pasta_sum, %pasta_sum, %pasta_number;\n"
-                     for axis in "yz")
-    return ("\n.reg .b32 %pasta_sum, %pasta_number;\n.reg .pred %pasta_sampled;\nmov.u32 %pasta_sum, %ctaid.x;\n" +
-            f"{sum_up}rem.u32 %pasta_sum, %pasta_sum, {every};\nsetp.eq.u32 %pasta_sampled, %pasta_sum, 0;\n")
+    """At the begin of a kernel: whether its group, of all in a row, is one of those that are looked at."""
+    number = "mov.u32 %pasta_group, %ctaid.z;\n" + "".join(
+        f"mov.u32 %pasta_step, {step};\nmov.u32 %pasta_more, {more};\n"
+        "mad.lo.u32 %pasta_group, %pasta_group, %pasta_step, %pasta_more;\n"
+        for step, more in (("%nctaid.y", "%ctaid.y"), ("%nctaid.x", "%ctaid.x")))
+    return ("\n.reg .b32 %pasta_group, %pasta_step, %pasta_more;\n.reg .pred %pasta_sampled;\n" + number +
+            f"rem.u32 %pasta_group, %pasta_group, {every};\nsetp.eq.u32 %pasta_sampled, %pasta_group, 0;\n")
 
 
 def instrument(kernel, patch, form, every=1, has_parameter=False):

@@ -139,7 +139,7 @@ class Written(unittest.TestCase):
 
     def test_one_group_in_so_many(self):
         text = instrument(self.KERNELS, PATCH, "call", every=8)[0]
-        self.assertEqual(text.count("rem.u32 %pasta_sum, %pasta_sum, 8;"), 2)
+        self.assertEqual(text.count("rem.u32 %pasta_group, %pasta_group, 8;"), 2)
         self.assertEqual(text.count("@!%pasta_sampled bra"), 7)
 
     def test_only_once(self):
