@@ -83,7 +83,7 @@ struct Places {
     const auto& [key, site] = *worst;
     const std::string more =
         count == 1 ? "" : fmt::format(" and {} more place{}", count - 1, count == 2 ? "" : "s");
-    return fmt::format("{} at {}{}, of {},", key.kernel, key.site, more, site.object);
+    return fmt::format("{} at {}{}, of {},", in_sentence(key.kernel), key.site, more, site.object);
   }
 };
 // Which are alike: kernel, object, what is wrong, and the stride where there is one.
@@ -550,9 +550,9 @@ class AccessTool : public Tool {
       if (mean_crowd(site.sum) < kManyAtOnce && !of_launch) continue;
       const auto steps = static_cast<double>(steps_of(line));
       if (steps < kWorthNoting * all || found++ >= kMostFindings) continue;
-      std::string text =
-          fmt::format("{} at {}, of {}, has {:.1f} lanes of a warp at the same address, at most {}",
-                      key.kernel, key.site, site.object, mean_crowd(site.sum), site.sum.crowd);
+      std::string text = fmt::format(
+          "{} at {}, of {}, has {:.1f} lanes of a warp at the same address, at most {}",
+          in_sentence(key.kernel), key.site, site.object, mean_crowd(site.sum), site.sum.crowd);
       if (of_launch) {
         text += fmt::format(
             ", and in each launch {:.0f} operations for each of {} address{}, by "
@@ -587,7 +587,7 @@ class AccessTool : public Tool {
           .text =
               fmt::format("{} reads {} and writes {} values in local memory, which holds spilled "
                           "registers and arrays of threads",
-                          key.kernel, sum.counts.reads, sum.counts.writes),
+                          in_sentence(key.kernel), sum.counts.reads, sum.counts.writes),
           .share = spilled / (spilled + global),
           .of = "bytes that the kernel asks of global and local memory",
           .evidence = {{"asked", count_cell(sum.counts.asked_bytes), Unit::kBytes}},

@@ -70,6 +70,19 @@ std::string site_label(std::uint64_t site, const std::string& name) {
   return name.empty() ? fmt::format("#{}", site) : name;
 }
 
+std::string in_sentence(const std::string& kernel) {
+  constexpr std::size_t kMost = 120, kTail = 20;
+  if (kernel.size() <= kMost) return kernel;
+  // No character is cut in two.
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(kernel[at]) & 0xc0) == 0x80;
+  };
+  std::size_t head = kMost - kTail, tail = kernel.size() - kTail;
+  while (head > 0 && continues(head)) --head;
+  while (tail < kernel.size() && continues(tail)) ++tail;
+  return kernel.substr(0, head) + "..." + kernel.substr(tail);
+}
+
 std::string_view space_name(std::uint64_t space) {
   constexpr std::string_view kNames[] = {"global", "shared", "local"};
   return space < std::size(kNames) ? kNames[space] : "unknown";

@@ -131,6 +131,8 @@ inline double moved_bytes(std::uint64_t sectors) {
 }
 // The name of a site, or its number; "others" for those that found no room.
 std::string site_label(std::uint64_t site, const std::string& name);
+// Of a kernel in a sentence: those of templates take pages. Tables have all of it.
+std::string in_sentence(const std::string& kernel);
 std::string_view space_name(std::uint64_t space);
 std::string_view access_name(std::uint64_t access);
 

@@ -199,9 +199,10 @@ class DivergenceTool : public Tool {
       report.parts.emplace_back(Finding{
           .id = "few-lanes",
           .level = Finding::Level::kWarning,
-          .text = fmt::format("{} at {}{}: {:.1f} of {:.1f} lanes take part", key.kernel, key.site,
-                              more, ratio(few->counts.lanes, few->counts.warps),
-                              ratio(few->counts.existing, few->counts.warps)),
+          .text =
+              fmt::format("{} at {}{}: {:.1f} of {:.1f} lanes take part", in_sentence(key.kernel),
+                          key.site, more, ratio(few->counts.lanes, few->counts.warps),
+                          ratio(few->counts.existing, few->counts.warps)),
           .share = share,
           .of = "accesses of warps",
           .evidence = {{"warps", count_cell(few->counts.warps), Unit::kCount},
@@ -226,8 +227,8 @@ class DivergenceTool : public Tool {
       report.parts.emplace_back(Finding{
           .id = "small-groups",
           .level = Finding::Level::kWarning,
-          .text = fmt::format("{}: its groups fill {:.1f} of the 32 lanes of a warp", line->first,
-                              lanes),
+          .text = fmt::format("{}: its groups fill {:.1f} of the 32 lanes of a warp",
+                              in_sentence(line->first), lanes),
           .share = share,
           .of = "accesses of warps",
           .evidence = {{"warps", count_cell(counts.warps), Unit::kCount}},
@@ -251,7 +252,7 @@ class DivergenceTool : public Tool {
           .level = Finding::Level::kWarning,
           .text = fmt::format("{}: group {} accesses memory {:.1f} times as often as groups do on "
                               "average",
-                              name, kernel.worst.heaviest, kernel.uneven),
+                              in_sentence(name), kernel.worst.heaviest, kernel.uneven),
           .share = share,
           .of = "accesses of warps, which are the kernel's",
           .evidence = {{"most", count_cell(kernel.worst.most), Unit::kCount},
