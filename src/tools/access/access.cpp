@@ -421,12 +421,15 @@ class AccessTool : public Tool {
     add_conflicts(report, sites);
     add_contention(report, sites);
     add_spills(report, local);
+    // Those for which most is moved come first.
     double unknown = 0;
+    std::string most_in;
     for (const ObjectLine* row : global) {
-      if (row->first.number == device::kUnknownObject)
-        unknown += moved_bytes(row->second.counts.sectors);
+      if (row->first.number != device::kUnknownObject) continue;
+      unknown += moved_bytes(row->second.counts.sectors);
+      if (most_in.empty()) most_in = row->first.kernel;
     }
-    add_unknown_objects(report, unknown, moved);
+    add_unknown_objects(report, unknown, moved, most_in);
     if (std::ranges::any_of(global, [](const ObjectLine* row) { return !row->second.exact; })) {
       report.parts.emplace_back(
           Finding{.id = "touched-in-pieces",

@@ -46,17 +46,20 @@ Cell count_cell(std::uint64_t value) {
   return static_cast<std::int64_t>(std::min(value, kMost));
 }
 
-void add_unknown_objects(Report& report, double unknown, double moved) {
+void add_unknown_objects(Report& report, double unknown, double moved, const std::string& kernel) {
   if (unknown <= 0) return;
-  report.parts.emplace_back(Finding{
+  Finding finding{
       .id = "unknown-objects",
       .level = Finding::Level::kInfo,
-      .text = "some accesses are outside of all memory objects that are known, or reach "
-              "past the end of one",
+      .text =
+          "some accesses are outside of all memory objects that are known, or reach "
+          "past the end of one",
       .share = unknown / moved,
       .of = "bytes moved",
       .evidence = {{"moved", static_cast<std::int64_t>(std::min(unknown, 9e18)), Unit::kBytes}},
-      .advice = {}});
+      .advice = {}};
+  if (!kernel.empty()) finding.evidence.emplace_back("most_in", in_sentence(kernel));
+  report.parts.emplace_back(std::move(finding));
 }
 
 Cell moved_cell(std::uint64_t sectors) {

@@ -123,8 +123,10 @@ struct SiteKey {
 
 // For cells of tables.
 Cell count_cell(std::uint64_t value);
-// Of the bytes that are moved, those of no object: where there are any.
-void add_unknown_objects(Report& report, double unknown, double moved);
+// Of the bytes that are moved, those of no object: where there are any. `kernel`: of which most of
+// them are, where that is known.
+void add_unknown_objects(Report& report, double unknown, double moved,
+                         const std::string& kernel = {});
 Cell moved_cell(std::uint64_t sectors);  // bytes
 inline double moved_bytes(std::uint64_t sectors) {
   return static_cast<double>(sectors) * device::kSectorBytes;

@@ -543,14 +543,20 @@ class ReuseTool : public Tool {
           .advice = {}});
     }
     std::uint64_t full = 0, groups = 0;
-    double moved = 0, of_objects = 0;
+    double moved = 0, unknown = 0, most = 0;
+    std::string most_in;
     for (const auto& [name, kernel] : kernels_) {
       moved += moved_bytes(kernel.sectors);
-      of_objects += moved_bytes(kernel.of_objects);
+      const double of_none = moved_bytes(kernel.sectors) - moved_bytes(kernel.of_objects);
+      unknown += of_none;
+      if (of_none > most) {
+        most = of_none;
+        most_in = name;
+      }
       full += kernel.fingerprint.full;
       groups += kernel.fingerprint.groups;
     }
-    add_unknown_objects(report, moved - of_objects, moved);
+    add_unknown_objects(report, unknown, moved, most_in);
     if (full > 0) {
       report.parts.emplace_back(
           Finding{.id = "fingerprints-full",
