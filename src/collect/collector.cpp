@@ -51,15 +51,21 @@ void step() noexcept {
 void start() noexcept { trace::start_collection(); }
 void stop() noexcept { trace::stop_collection(); }
 
+constinit std::atomic<void (*)(std::uint64_t, std::uint64_t)> g_on_tag = nullptr;
+
 void tag(const void* address, std::size_t size, const char* name, std::size_t bytes) noexcept {
-  SpoolPush push;
-  if (!push) return;
-  char arguments[96];
-  char* at = append(arguments, R"({"address":)");
-  at = append(at, static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address)));
-  at = append(append(append(at, R"(,"bytes":)"), std::uint64_t{size}), "}");
-  push.mark(
-      {.name = {name, bytes}, .arguments = {arguments, static_cast<std::size_t>(at - arguments)}});
+  const auto begin = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
+  {
+    SpoolPush push;
+    if (!push) return;
+    char arguments[96];
+    char* at = append(arguments, R"({"address":)");
+    at = append(at, begin);
+    at = append(append(append(at, R"(,"bytes":)"), std::uint64_t{size}), "}");
+    push.mark({.name = {name, bytes},
+               .arguments = {arguments, static_cast<std::size_t>(at - arguments)}});
+  }
+  if (auto* function = g_on_tag.load(); function != nullptr) function(begin, size);
 }
 
 constexpr pasta_collector kCollector = {
@@ -135,6 +141,7 @@ std::uint64_t iterations() { return trace::iterations_ended(); }
 constinit std::atomic<void (*)()> g_before_end = nullptr;
 void before_end(void (*function)()) { g_before_end.store(function); }
 void on_iteration(void (*function)(std::uint64_t)) { trace::on_iteration(function); }
+void on_tag(void (*function)(std::uint64_t, std::uint64_t)) { g_on_tag.store(function); }
 void switch_capture(bool on) { trace::switch_capture(on); }
 
 // Of a process that ends without running its handlers.
@@ -186,7 +193,8 @@ pasta_device_collector_v1() {
       pasta::collect::switch_capture,
       [] { return pasta::trace::is_wanted(); },
       [](void (*function)() noexcept) { pasta::trace::on_collection_change(function); },
-      pasta::collect::push_memory};
+      pasta::collect::push_memory,
+      pasta::collect::on_tag};
   if (!pasta::collect::join()) return nullptr;
   pasta::trace::count_iterations();
   return &kCollector;

@@ -147,7 +147,15 @@ std::string ObjectNames::name_of(ProcessId process, std::uint64_t address, std::
     tagged += (tagged.empty() ? "" : ", ") + named->name;
   }
   if (!tagged.empty()) return tagged;
-  const Named* allocation = find(allocations, address, at_ns);
+  // It may be a piece of one.
+  const Named* allocation = nullptr;
+  auto around = allocations.upper_bound(address);
+  for (std::size_t i = 0; allocation == nullptr && i < kMostBefore && around != allocations.begin();
+       ++i) {
+    --around;
+    const Named* named = find(allocations, around->first, at_ns);
+    if (named != nullptr && address - around->first < named->bytes) allocation = named;
+  }
   if (allocation == nullptr || allocation->name.empty()) return called;
   return called.empty() ? allocation->name : fmt::format("{} from {}", called, allocation->name);
 }

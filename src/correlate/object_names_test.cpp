@@ -55,6 +55,9 @@ TEST_F(ObjectNamesTest, TheCallPathOfItsAllocationAtTheTimeOfTheLaunch) {
   EXPECT_EQ(name(30), "train > aten::empty");
   EXPECT_EQ(name(30, "in"), "in from train > aten::empty") << "what the kernel calls it";
   EXPECT_EQ(name(25, "in"), "in");
+  EXPECT_EQ(names_.name_of(kProcess, kAddress + 255, 1, 30, ""), "train > aten::empty")
+      << "a piece";
+  EXPECT_EQ(names_.name_of(kProcess, kAddress + 256, 1, 30, ""), "");
   EXPECT_EQ(names_.name_of({2}, kAddress, 256, 30, ""), "") << "another process";
 }
 

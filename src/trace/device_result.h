@@ -56,6 +56,9 @@ struct DeviceCollector {
   void (*on_change)(void (*function)() noexcept);
   // An event of this thread, in the ranges that are open on it; none while it does not collect.
   void (*memory)(const DeviceMemory*);
+  // `function` is called by the thread that has given a piece of memory a name (pasta_tag), which
+  // the trace has.
+  void (*on_tag)(void (*function)(std::uint64_t address, std::uint64_t bytes));
 };
 
 // The collector's function of this name.

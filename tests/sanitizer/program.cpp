@@ -177,6 +177,9 @@ int main(int argc, char** argv) {
     const Warp seen[] = {copies[0], warp(Access::kRead, 0xa0, 0, 4, 4, Space::kShared)};
     const FakeKernel unseen{"unseen", {1, 1, 1}, {32, 1, 1}, seen, 2};
     fake.fake_launch(kContext, module, stream(0), &unseen);
+  } else if (scene == "tags") {
+    pasta_tag(reinterpret_cast<void*>(kIn), 64, "weights");
+    launch(copy);
   } else if (scene == "graph") {
     const FakeKernel both[] = {copy, stride};
     for (int i = 0; i < 3; ++i) fake.fake_launch_graph(kContext, kModule, stream(0), both, 2);

@@ -101,6 +101,11 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual([part for part in report["parts"] if part.get("id") == "uncovered"], [], "of global memory")
         self.assertEqual([(row["asked"], row["uncovered"]) for row in self.rows(report, "kernels")], [(128, "constants, products")])
 
+    def test_pieces_with_names_are_objects(self):
+        report = self.run_watched("tags")
+        self.assertEqual({row["object"]: (row["reads"], row["size"]) for row in self.rows(report, "objects") if row["reads"]},
+                         {"weights (buffer 3)": (16, 64), "buffer 4": (16, 4096 - 64)})
+
     def test_variables_of_modules(self):
         report = self.run_watched("variables")
         self.assertEqual({(row["kernel"], row["object"].split(" (")[0], row["writes"], row["size"]) for row in self.rows(report, "objects")},

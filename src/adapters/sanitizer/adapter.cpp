@@ -1397,6 +1397,12 @@ void freed(const MemoryData& memory, MemoryKind kind) {
   tell_memory(memory, kind, true);
 }
 
+void tagged(std::uint64_t address, std::uint64_t bytes) {
+  State& s = state();
+  const std::lock_guard lock(s.objects_mutex);
+  s.objects.tagged(address, bytes);
+}
+
 // Whether the library tells of streams as since 13.1; of any stream without a green context that is
 // seen, and a stream of our own is one.
 bool learn_form(const void* data) {
@@ -1739,6 +1745,7 @@ Status start() {
     tell_of_launches(true);
   }
   s.collector->on_change(collection_changed);
+  s.collector->on_tag(tagged);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own threads

@@ -32,6 +32,11 @@ void Objects::allocated(std::uint64_t address, std::uint64_t bytes, MemoryKind k
   if (bytes == 0) return;
   snapshot_.reset();
   const std::uint64_t end = address + bytes < address ? ~std::uint64_t{0} : address + bytes;
+  for (auto split = split_.begin(); split != split_.end();) {
+    const auto next = std::next(split);
+    if (split->first < end && address < split->second) put_away(split);
+    split = next;
+  }
   auto first = live_.upper_bound(address);
   if (first != live_.begin()) {
     const auto before = std::prev(first);
@@ -53,7 +58,39 @@ void Objects::found_variable(std::uint64_t address, std::uint64_t bytes, std::st
 }
 
 void Objects::freed(std::uint64_t address) {
-  if (live_.erase(address) > 0) snapshot_.reset();
+  if (const auto split = split_.find(address); split != split_.end()) {
+    put_away(split);
+  } else if (live_.erase(address) > 0) {
+    snapshot_.reset();
+  }
+}
+
+void Objects::put_away(std::map<std::uint64_t, std::uint64_t>::iterator split) {
+  live_.erase(live_.lower_bound(split->first), live_.lower_bound(split->second));
+  split_.erase(split);
+  snapshot_.reset();
+}
+
+void Objects::tagged(std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t kWidest = 16;  // of plain accesses
+  const auto behind = live_.upper_bound(address);
+  if (bytes == 0 || address % kWidest != 0 || behind == live_.begin()) return;
+  const auto around = std::prev(behind);
+  const std::uint64_t begin = around->first, left = around->second.bytes - (address - begin);
+  if (address - begin >= around->second.bytes || bytes > left) return;
+  bytes += std::min((kWidest - bytes % kWidest) % kWidest, left - bytes);
+  if (bytes == around->second.bytes) return;
+  snapshot_.reset();
+  const Object whole = around->second;
+  const auto known = split_.upper_bound(address);
+  if (known == split_.begin() || std::prev(known)->second <= address) {
+    split_[begin] = begin + whole.bytes;
+  }
+  around->second.bytes = address - begin;
+  if (address == begin) live_.erase(around);
+  live_[address] = {bytes, ++allocations_, whole.kind, whole.name};
+  if (bytes == left) return;
+  live_[address + bytes] = {left - bytes, ++allocations_, whole.kind, whole.name};
 }
 
 std::shared_ptr<const Snapshot> Objects::snapshot() {

@@ -36,6 +36,9 @@ class Objects {
   // A variable of a module; none where something is known already.
   void found_variable(std::uint64_t address, std::uint64_t bytes, std::string name);
   void freed(std::uint64_t address);
+  // A piece of one of them is an object of its own from now on, and so is what is left before and
+  // behind it, until it is freed as a whole. Not where a plain access could lie in two of them.
+  void tagged(std::uint64_t address, std::uint64_t bytes);
   // The same as before while nothing has changed. Where there are too many, the largest.
   std::shared_ptr<const Snapshot> snapshot();
   [[nodiscard]] std::uint64_t allocations() const { return allocations_; }
@@ -46,7 +49,11 @@ class Objects {
     MemoryKind kind;
     std::string name;
   };
-  std::map<std::uint64_t, Object> live_;  // by address
+  // All pieces of an allocation.
+  void put_away(std::map<std::uint64_t, std::uint64_t>::iterator split);
+
+  std::map<std::uint64_t, Object> live_;          // by address
+  std::map<std::uint64_t, std::uint64_t> split_;  // allocations in pieces: where they begin and end
   std::uint64_t allocations_ = 0;
   std::shared_ptr<const Snapshot> snapshot_;  // none: something has changed
 };

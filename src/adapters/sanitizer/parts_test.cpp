@@ -125,6 +125,50 @@ TEST(SanitizerApi, TheStreamThatGoesInBothVersions) {
   EXPECT_EQ(handle_of(&green, true), &handle);
 }
 
+TEST(SanitizerObjects, PiecesWithNames) {
+  Objects objects;
+  using Pieces = std::vector<std::array<std::uint64_t, 3>>;  // address, bytes, number
+  const auto pieces = [&objects] {
+    Pieces found;
+    for (const auto& object : objects.snapshot()->objects) {
+      found.push_back({object.address, object.bytes, object.number});
+    }
+    return found;
+  };
+  objects.allocated(0x1000, 0x1000, MemoryKind::kManaged);
+  objects.allocated(0x3000, 0x100, MemoryKind::kDevice);
+  const Pieces whole = {{0x1000, 0x1000, 1}, {0x3000, 0x100, 2}};
+  objects.tagged(0x1000, 0x1000);
+  objects.tagged(0x1104, 0x100);  // an access may begin before it
+  objects.tagged(0x1f00, 0x101);  // goes on behind the end
+  objects.tagged(0x2000, 0x10);   // is in none
+  objects.tagged(0x0ff0, 0x10);
+  objects.tagged(0x1100, 0);
+  EXPECT_EQ(pieces(), whole);
+  objects.tagged(0x1100, 0x101);
+  EXPECT_EQ(
+      pieces(),
+      (Pieces{{0x1000, 0x100, 1}, {0x1100, 0x110, 3}, {0x1210, 0xdf0, 4}, {0x3000, 0x100, 2}}));
+  EXPECT_EQ(objects.snapshot()->kinds,
+            (std::vector{MemoryKind::kManaged, MemoryKind::kManaged, MemoryKind::kManaged,
+                         MemoryKind::kDevice}));
+  const auto before = objects.snapshot();
+  objects.tagged(0x1100, 0x101);
+  EXPECT_EQ(objects.snapshot(), before) << "again";
+  // A piece of a piece; the beginning, and the end, which is no multiple.
+  objects.tagged(0x1120, 0x10);
+  objects.tagged(0x1000, 0x20);
+  objects.tagged(0x1ff0, 0x10);
+  EXPECT_EQ(pieces().size(), 8u);
+  objects.freed(0x1100);
+  EXPECT_EQ(pieces().size(), 7u) << "of what nobody has told, as little as is said";
+  objects.freed(0x1000);
+  EXPECT_EQ(pieces(), (Pieces{{0x3000, 0x100, 2}}));
+  objects.tagged(0x3010, 0x10);
+  objects.allocated(0x30f0, 0x20, MemoryKind::kDevice);
+  EXPECT_EQ(pieces().size(), 1u) << "another is in its place";
+}
+
 TEST(SanitizerObjects, WhatIsLive) {
   Objects objects;
   objects.allocated(0x2000, 0x100, MemoryKind::kDevice);
