@@ -149,9 +149,8 @@ TEST(SanitizerObjects, PiecesWithNames) {
   EXPECT_EQ(
       pieces(),
       (Pieces{{0x1000, 0x100, 1}, {0x1100, 0x110, 3}, {0x1210, 0xdf0, 4}, {0x3000, 0x100, 2}}));
-  EXPECT_EQ(objects.snapshot()->kinds,
-            (std::vector{MemoryKind::kManaged, MemoryKind::kManaged, MemoryKind::kManaged,
-                         MemoryKind::kDevice}));
+  EXPECT_EQ(objects.snapshot()->kinds, (std::vector{MemoryKind::kManaged, MemoryKind::kManaged,
+                                                    MemoryKind::kManaged, MemoryKind::kDevice}));
   const auto before = objects.snapshot();
   objects.tagged(0x1100, 0x101);
   EXPECT_EQ(objects.snapshot(), before) << "again";
