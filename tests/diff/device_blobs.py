@@ -93,7 +93,9 @@ def faults():
                objects=[(1, 1, 128000, 0, 0, 4000, 512000, 512000, 20000, 4096)]),
         launch(read(0, GATHER, sectors=32, needed=4, used=128, warps=400),
                objects=[(1, 1, 12800, 0, 0, 400, 51200, 51200, 12800, 4096)]),
-        launch(bins, objects=[(1, 1, 0, 0, 4096, 128, 16384, 8192, 256, 64)], names=("a.cu:9 RED",)),
+        # In two parts: the first has what is said of the whole.
+        launch(objects=[(1, 1, 0, 0, 4096, 128, 16384, 8192, 256, 64)]),
+        result(table(SITES, [bins], ["a.cu:9 RED"]), grid=(0, 0, 0), block=(0, 0, 0)),
         launch(site(0, SHARED_SPACE, READ, SHARED, STRIDED, width=8, passes=32, free=2, step=256), names=("a.cu:7 LDS",)),
         launch(objects=[(LOCAL, 1, 640, 320, 0, 30, 3840, 0, 0, 0), (1, 1, 960, 0, 0, 30, 3840, 3840, 120, 3840)]),
         *(launch(more=(table(UNSEEN, [(tiles, 0, textures)]), *([table(MAPPED, [(1,)])] if tiles else []))) for tiles, textures

@@ -67,8 +67,10 @@ std::vector<std::string_view> Cubin::global_variables() const {
         !sections_[symbol.st_shndx].name.starts_with(".nv.global")) {
       continue;
     }
+    // PyTorch's kernels bring thousands of texts of assertions, and of objects without a state.
     const std::string_view name = text_at(sections_[symbols->link].bytes, symbol.st_name);
-    if (!name.empty()) found.push_back(name);
+    const bool is_text = name.starts_with("__unnamed_") || name.starts_with('$');
+    if (!name.empty() && !is_text && symbol.st_size > 1) found.push_back(name);
   }
   return found;
 }

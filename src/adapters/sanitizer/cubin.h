@@ -38,7 +38,7 @@ class Cubin {
   [[nodiscard]] const Section* find(std::string_view name) const;
   // The name of the n-th symbol; "" where there is none.
   [[nodiscard]] std::string_view symbol(std::uint32_t index) const;
-  // Names of its variables that lie in global memory.
+  // Names of its variables that lie in global memory, but texts, and what has one byte.
   [[nodiscard]] std::vector<std::string_view> global_variables() const;
 
  private:

@@ -95,6 +95,10 @@ TEST(SanitizerCubin, VariablesInGlobalMemory) {
   };
   EXPECT_EQ(variables(whole), std::vector<std::string>{"counter"});
   EXPECT_TRUE(variables(cubin("gemm", {0x5b4})).empty());
+  EXPECT_TRUE(variables(testing::cubin_with_variable("__unnamed_7", 15)).empty()) << "a text";
+  EXPECT_TRUE(variables(testing::cubin_with_variable("$str$2", 15)).empty());
+  EXPECT_TRUE(variables(testing::cubin_with_variable("begin", 1)).empty()) << "of no state";
+  EXPECT_EQ(variables(testing::cubin_with_variable("half", 2)).size(), 1u);
   for (std::size_t size = 0; size < whole.size(); ++size) variables(whole.substr(0, size));
 }
 

@@ -37,8 +37,8 @@ inline std::string cubin(const std::string& kernel, const std::vector<std::uint6
   return made;
 }
 
-// One with a variable of 4 bytes in global memory, and others in constant and shared memory.
-inline std::string cubin_with_variable(const std::string& variable) {
+// One with a variable in global memory, and others in constant and shared memory.
+inline std::string cubin_with_variable(const std::string& variable, std::uint64_t bytes = 4) {
   constexpr int kSections = 5;
   std::string names(1, '\0');
   const auto name = [&](const std::string& text) {
@@ -54,7 +54,7 @@ inline std::string cubin_with_variable(const std::string& variable) {
     symbols[i].st_name = name(i == 1 ? variable : "other" + std::to_string(i));
     symbols[i].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
     symbols[i].st_shndx = static_cast<Elf64_Half>(i);
-    symbols[i].st_size = 4;
+    symbols[i].st_size = bytes;
   }
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);

@@ -168,7 +168,12 @@ class AccessTool : public Tool {
   };
 
   void take(const LaunchResult& launch) {
-    if (launch.first) ++kernels_[launch.kernel].launches;
+    if (launch.first) {
+      ++kernels_[launch.kernel].launches;
+      // What is said of the launch as a whole is in the first of its parts.
+      const device::PatchResult& result = launch.result;
+      sizes_[launch.process.value] = {product(result.grid), warps_of(result)};
+    }
     for (const device::ResultTable& table : launch.result.tables) {
       if (table.id == device::TableId::kAccesses) take_accesses(launch, table);
       if (table.id == device::TableId::kSites) take_sites(launch, table);
@@ -205,8 +210,9 @@ class AccessTool : public Tool {
       site.object = same ? object : "several";
       site.sum.add(rows[i]);
       ++site.launches;
-      site.groups += product(launch.result.grid);
-      site.launched_warps += warps_of(launch.result);
+      const Sizes& sizes = sizes_[launch.process.value];
+      site.groups += sizes.groups;
+      site.launched_warps += sizes.warps;
     }
   }
 
@@ -599,7 +605,12 @@ class AccessTool : public Tool {
     }
   }
 
+  struct Sizes {
+    std::uint64_t groups = 0, warps = 0;
+  };
+
   DeviceResults results_{device::AccessPatch::kFormat, "access"};
+  std::map<std::uint32_t, Sizes> sizes_;  // of the launch under way, by process
   std::map<std::string, Kernel> kernels_;
   std::map<ObjectKey, ObjectSum> objects_;
   std::map<SiteKey, Site> sites_;
