@@ -1,8 +1,10 @@
 #include "device/access.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,106 +21,124 @@ std::uint64_t object_of(const Launch& launch, Space space, const SiteExtremes& e
   return extremes.object == 0 ? kUnknownObject : launch.objects[extremes.object - 1].number;
 }
 
-// What was counted at all places that access this space, which is not global.
-void add_sites(const AccessPatch::State& state, const std::vector<SiteCounts>& sites, Space space,
-               AccessCounts& sum) {
-  for (std::uint32_t i = 0; i < state.keys.capacity; ++i) {
-    if (state.keys.keys[i] == 0) continue;
-    const SiteKey key = site_of_key(state.keys.keys[i]);
-    if (key.space != space) continue;
-    const SiteCounts& counts = sites[i];
-    (key.access == Access::kRead    ? sum.reads
-     : key.access == Access::kWrite ? sum.writes
-                                    : sum.atomics) += counts.lanes;
-    sum.warps += counts.warps;
-    sum.asked_bytes += counts.asked_bytes;
-    sum.passes += counts.passes;
-    sum.passes_without_conflicts += counts.passes_without_conflicts;
-  }
+// What is counted of one place of the program: SiteRow, before it is known of which object.
+struct Site {
+  SiteCounts counts = {};
+  SiteExtremes extremes = {};
+};
+// By place, space and access.
+using Sites = std::map<std::tuple<std::uint64_t, Space, Access>, Site>;
+
+void raise_all(SiteExtremes& extremes, const SiteExtremes& other) {
+  auto* all = reinterpret_cast<std::uint64_t*>(&extremes);
+  const auto* one = reinterpret_cast<const std::uint64_t*>(&other);
+  for (std::size_t i = 0; i < sizeof other / sizeof *one; ++i) raise(all[i], one[i]);
 }
 
 }  // namespace
 
-Outcome Outcome::of_key(std::uint64_t key, bool global) {
-  const auto how = static_cast<std::uint32_t>(key), who = static_cast<std::uint32_t>(key >> 32);
-  const std::uint32_t counts = how >> 18;
-  return {.kind = kind_of(who),
-          .site = site_of(who),
-          .row = row_of(who),
-          .lanes = (how >> 6 & 31) + 1,
-          .width = 1u << (how >> 15 & 7),
-          .sectors = global ? counts >> 6 : 0,
-          .parts = global ? counts & 63 : 0,
-          .passes = global ? 0 : counts >> 4,
-          .passes_without_conflicts = global ? 0 : counts & 15,
-          .crowd = crowd_of(how),
-          .pattern = pattern_of(how),
-          .misaligned = is_misaligned(how)};
+Outcome Outcome::of_key(std::uint64_t key) {
+  const auto low = static_cast<std::uint32_t>(key), high = static_cast<std::uint32_t>(key >> 32);
+  Outcome outcome{.place = low >> (32 - kPlaceBits),
+                  .access = access_of(low),
+                  .row = high >> 17,
+                  .lanes = lanes_of(low) + 1,
+                  .width = width_of(low),
+                  .pattern = pattern_of(low)};
+  const std::uint32_t counts = high >> 6 & 0x3ff;
+  if (outcome.access == Access::kAtomic) outcome.crowd = (high >> 1 & 31) + 1;
+  if (outcome.row < kEndOfRows) {
+    outcome.sectors = (counts >> 5) + 1;
+    const std::uint32_t parts = (counts & 31) + 1;
+    const bool unit = outcome.pattern == Pattern::kUnit;
+    outcome.parts = unit ? outcome.lanes : parts;
+    outcome.misaligned =
+        AccessPatch::is_misaligned(outcome.pattern, outcome.sectors, parts, outcome.width);
+  } else if (outcome.row == kSharedRow) {
+    outcome.passes = (counts >> 4) + 1;
+    outcome.passes_without_conflicts = (counts & 15) + 1;
+  }
+  return outcome;
 }
 
-// All that was counted, in rows.
+// All that was counted.
 struct AccessPatch::Totals {
   std::vector<AccessCounts> objects;
-  std::vector<SiteCounts> sites;
-  std::vector<SiteExtremes> extremes;
+  Sites sites;
+  Site other_sites;  // that found no room
 
-  explicit Totals(const State& state) {
-    const std::uint32_t places = state.keys.capacity + 1;
-    for (std::uint32_t i = 0; i < state.rows; ++i) {
-      objects.push_back(total_row(state.objects, state.copies, state.rows, i));
+  explicit Totals(const State& state) : objects(state.objects, state.objects + state.rows) {
+    other_sites = {state.sites[state.keys.capacity], state.extremes[state.keys.capacity]};
+    for (std::uint32_t i = 0; i < state.keys.capacity; ++i) {
+      if (state.keys.keys[i] == 0) continue;
+      const auto [place, space, access] = site_of_key(state.keys.keys[i]);
+      const Site site = {state.sites[i], state.extremes[i]};
+      sites.emplace(std::tuple(place, space, access), site);
+      // What is counted of objects is in their rows.
+      if (space != Space::kGlobal) {
+        add_row(memory(state, space),
+                {.warps = site.counts.warps,
+                 .asked_bytes = site.counts.asked_bytes,
+                 .passes = site.counts.passes,
+                 .passes_without_conflicts = site.counts.passes_without_conflicts});
+        lanes(memory(state, space), access) += site.counts.lanes;
+      }
     }
-    for (std::uint32_t i = 0; i < places; ++i) {
-      sites.push_back(total_row(state.sites, state.copies, places, i));
-    }
-    extremes.assign(state.extremes, state.extremes + places);
     const std::uint32_t capacity = state.outcomes.capacity;
     for (std::uint32_t i = 0; i < capacity; ++i) {
       if (state.outcomes.keys[i] == 0) continue;
       std::uint64_t times = 0;
       for (std::uint32_t copy = 0; copy < state.times_copies; ++copy) {
-        times += state.times[std::uint64_t{copy} * kApart + i];
+        times += state.times[std::uint64_t{copy} * capacity + i];
       }
-      if (times > 0) add(state, state.outcomes.keys[i], times);
+      if (times > 0) add(state, Outcome::of_key(state.outcomes.keys[i]), times, state.steps[i]);
     }
-    add_sites(state, sites, Space::kShared, objects[state.rows - kExtraRows + kSharedRow]);
-    add_sites(state, sites, Space::kLocal, objects[state.rows - kExtraRows + kLocalRow]);
   }
 
  private:
-  void add(const State& state, std::uint64_t key, std::uint64_t times) {
-    const auto [place, space, access] =
-        site_of_key(state.keys.keys[Outcome::site_of(static_cast<std::uint32_t>(key >> 32))]);
-    const Outcome outcome = Outcome::of_key(key, space == Space::kGlobal);
+  AccessCounts& memory(const State& state, Space space) {
+    return objects[state.rows - kExtraRows + (space == Space::kShared ? kSharedRow : kLocalRow)];
+  }
+  static std::uint64_t& lanes(AccessCounts& counts, Access access) {
+    return reinterpret_cast<std::uint64_t*>(&counts)[lanes_number(access)];
+  }
+  void add(const State& state, const Outcome& outcome, std::uint64_t times, const Steps& steps) {
+    const Space space = outcome.row < Outcome::kEndOfRows    ? Space::kGlobal
+                        : outcome.row == Outcome::kSharedRow ? Space::kShared
+                                                             : Space::kLocal;
     const std::uint64_t asked = times * outcome.lanes * outcome.width;
     const std::uint64_t used = std::uint64_t{outcome.parts} * outcome.width;
     SiteCounts counts = {.warps = times,
                          .lanes = times * outcome.lanes,
                          .asked_bytes = asked,
+                         .used_bytes = times * used,
+                         .sectors = times * outcome.sectors,
+                         .needed_sectors = times * sectors_for(used),
+                         .misaligned = outcome.misaligned ? times : 0,
+                         .passes = times * outcome.passes,
+                         .passes_without_conflicts = times * outcome.passes_without_conflicts,
                          .crowds = times * outcome.crowd};
     reinterpret_cast<std::uint64_t*>(&counts)[pattern_number(outcome.pattern)] = times;
-    SiteExtremes most = {.width = outcome.width, .crowd = outcome.crowd};
-    counts.used_bytes = times * used;
-    counts.sectors = times * outcome.sectors;
-    counts.needed_sectors = times * sectors_for(used);
-    counts.misaligned = outcome.misaligned ? times : 0;
-    counts.passes = times * outcome.passes;
-    counts.passes_without_conflicts = times * outcome.passes_without_conflicts;
-    most.degree = outcome.passes;
-    const bool several = outcome.kind == Outcome::kOfSite;
-    most.object = several ? ~std::uint64_t{0} : outcome.row;
-    most.least_object = several ? ~std::uint64_t{0} : ~most.object;
-    if (!several) {
-      AccessCounts of_object = {.warps = times,
-                                .asked_bytes = asked,
-                                .used_bytes = counts.used_bytes,
-                                .sectors = counts.sectors};
-      reinterpret_cast<std::uint64_t*>(&of_object)[lanes_number(access)] = counts.lanes;
-      add_row(objects[outcome.row], of_object);
+    SiteExtremes most = {.width = outcome.width,
+                         .step = steps.most,
+                         .least_step = steps.least,
+                         .degree = outcome.passes,
+                         .crowd = outcome.crowd};
+    if (space == Space::kGlobal) {
+      most.object = outcome.row;
+      most.least_object = ~most.object;
     }
-    add_row(sites[outcome.site], counts);
-    auto* all = reinterpret_cast<std::uint64_t*>(&extremes[outcome.site]);
-    const auto* one = reinterpret_cast<const std::uint64_t*>(&most);
-    for (std::size_t i = 0; i < sizeof most / sizeof *one; ++i) raise(all[i], one[i]);
+    AccessCounts of_object = {.warps = times,
+                              .asked_bytes = asked,
+                              .used_bytes = counts.used_bytes,
+                              .sectors = counts.sectors,
+                              .passes = counts.passes,
+                              .passes_without_conflicts = counts.passes_without_conflicts};
+    lanes(of_object, outcome.access) = counts.lanes;
+    add_row(space == Space::kGlobal ? objects[outcome.row] : memory(state, space), of_object);
+    Site& site = sites[{std::uint64_t{outcome.place} << state.site_bits, space, outcome.access}];
+    add_row(site.counts, counts);
+    raise_all(site.extremes, most);
   }
 };
 
@@ -129,19 +149,29 @@ ResultTable accesses(const Launch& launch, const AccessPatch::State& state,
                      ResultTable& objects) {
   ResultTable table{.id = TableId::kAccesses};
   const auto rows = static_cast<std::uint32_t>(totals.size());
+  const std::uint32_t* words = state.words;
   // Objects, then what is of none.
   for (std::uint32_t n = 1; n <= rows; ++n) {
     const std::uint32_t i = n <= launch.object_count ? n : n == launch.object_count + 1 ? 0 : n - 1;
     AccessRow row{.granule = 1, .counts = totals[i]};
+    const bool is_object = i != AccessPatch::kNoObjectRow && i <= launch.object_count;
+    const std::uint32_t index = i - AccessPatch::kFirstObjectRow;
+    const std::uint32_t shift =
+        is_object ? Marks::shift_of(state.shared.objects.places[index].target.row) : 0;
+    const std::uint32_t* marks = words;
+    if (is_object && Marks::has_object(state.shared.objects.places[index].target.row)) {
+      words += Marks::words_of(launch.objects[index], shift);
+    }
     if (row.counts.warps == 0) continue;
     if (i == AccessPatch::kNoObjectRow) {
       row.object = kUnknownObject;
-    } else if (i <= launch.object_count) {
-      const std::uint32_t index = i - AccessPatch::kFirstObjectRow;
+    } else if (is_object) {
       const MemoryObject& object = launch.objects[index];
       row.object = object.number;
-      row.granule = state.marks.granule(index);
-      row.counts.touched = state.marks.touched(index, object);
+      row.granule = Marks::granule(shift);
+      for (const Marks::Run& run : Marks::runs(marks, object, shift)) {
+        row.counts.touched += run.second - run.first;
+      }
       append_object(objects, object, names);
     } else {
       const bool shared = i == rows - AccessPatch::kExtraRows + AccessPatch::kSharedRow;
@@ -152,67 +182,83 @@ ResultTable accesses(const Launch& launch, const AccessPatch::State& state,
   return table;
 }
 
-ResultTable sites(const Launch& launch, const AccessPatch::State& state,
-                  const std::vector<SiteCounts>& totals, const std::vector<SiteExtremes>& extremes,
-                  const Names& names) {
+SiteRow row_of(const Site& site) {
+  SiteRow row{.width = site.extremes.width,
+              .counts = site.counts,
+              .degree = site.extremes.degree,
+              .crowd = site.extremes.crowd};
+  if (row.counts.strided > 0) {
+    row.least_step = static_cast<std::int64_t>(~site.extremes.least_step - kStepBias);
+    row.most_step = static_cast<std::int64_t>(site.extremes.step - kStepBias);
+  }
+  return row;
+}
+
+ResultTable sites_table(const Launch& launch, const Sites& sites, const Site& others,
+                        const Names& names) {
   ResultTable table{.id = TableId::kSites};
-  const std::uint32_t capacity = state.keys.capacity;
-  for (std::uint32_t i = 0; i <= capacity; ++i) {
-    SiteRow row{.counts = totals[i]};
-    if (row.counts.warps == 0) continue;
-    row.width = extremes[i].width;
-    row.degree = extremes[i].degree;
-    row.crowd = extremes[i].crowd;
-    if (row.counts.strided > 0) {
-      row.least_step = static_cast<std::int64_t>(~extremes[i].least_step - kStepBias);
-      row.most_step = static_cast<std::int64_t>(extremes[i].step - kStepBias);
-    }
-    if (i < capacity) {
-      const auto [site, space, access] = site_of_key(state.keys.keys[i]);
-      row.site = site;
-      row.space = static_cast<std::uint64_t>(space);
-      row.access = static_cast<std::uint64_t>(access);
-      row.object = object_of(launch, space, extremes[i]);
-    } else {
-      row.site = kOtherSites;
-      row.object = kSeveralObjects;
-    }
+  for (const auto& [key, site] : sites) {
+    SiteRow row = row_of(site);
+    const auto [place, space, access] = key;
+    row.site = place;
+    row.space = static_cast<std::uint64_t>(space);
+    row.access = static_cast<std::uint64_t>(access);
+    row.object = object_of(launch, space, site.extremes);
     append_row(table, row);
-    table.names.push_back(i < capacity ? names.site(row.site) : std::string());
+    table.names.push_back(names.site(row.site));
+  }
+  if (others.counts.warps > 0) {
+    SiteRow row = row_of(others);
+    row.site = kOtherSites;
+    row.object = kSeveralObjects;
+    append_row(table, row);
+    table.names.emplace_back();
   }
   return table;
 }
 
 }  // namespace
 
-AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Settings& settings,
-                                        Layout& layout) {
+AccessPatch::Shared AccessPatch::share(const Launch& objects, const Settings& settings,
+                                       Layout& layout) {
+  Shared shared{};
+  const std::vector<std::uint32_t> shifts = Marks::shifts(objects, settings.marks);
+  const Pieces::Target nothing = {.row = kNoObjectRow, .base = 0};
+  // More objects than rows have numbers: the last ones are as good as none.
+  constexpr std::uint32_t kMost = (1u << Marks::kRowBits) - kFirstObjectRow;
+  const auto places = Pieces::places(objects, [&](std::uint32_t i) {
+    const MemoryObject& object = objects.objects[i];
+    if (i >= kMost) return nothing;
+    const Pieces::Target target = Marks::target(
+        object, shifts[i], kHeaderBytes<AccessPatch> / 4 + shared.words, kFirstObjectRow + i);
+    shared.words += Marks::words_of(object, shifts[i]);
+    return target;
+  });
+  shared.objects = Pieces::lay_out(objects, places, nothing, layout, kMost);
+  return shared;
+}
+
+AccessPatch::State AccessPatch::lay_out(const Launch& launch, const Shared& shared,
+                                        const Settings& settings, Layout& layout) {
   State state{};
-  state.copies = std::max(settings.copies, 1u);
-  state.times_copies = state.copies > 1 ? kTimes : 1;
-  std::uint64_t words = 0;
-  const auto places = Marks::plan(launch, settings.marks, words);
-  const std::uint32_t places_of_code = std::min(settings.sites, Outcome::kMostSites / 2);
-  const std::uint64_t rows = std::uint64_t{places_of_code} + 1;
-  state.marks.places = layout.table(std::span<const Marks::Place>(places));
-  const std::uint32_t outcomes =
-      std::min(settings.outcomes, state.copies > 1 ? kApart : Shapes::kMostOutcomes);
-  const std::uint64_t header = layout.address() - kHeaderBytes<AccessPatch>;
-  state.times = settings.on_gpu ? reinterpret_cast<std::uint64_t*>(header - kResultBytesBefore)
-                                : layout.counters<std::uint64_t>(
-                                      (state.times_copies - 1) * std::uint64_t{kApart} + outcomes);
-  state.outcomes = {layout.counters<std::uint64_t>(outcomes), outcomes};
+  state.shared = shared;
+  state.site_bits = settings.on_gpu ? kGpuSiteBits : Warp::kSiteBits;
+  state.times_copies = settings.on_gpu ? kTimes : 1;
   state.rows = kFirstObjectRow + launch.object_count + kExtraRows;
-  state.objects = layout.counters<AccessCounts>(std::uint64_t{state.copies} * state.rows);
-  state.sites = layout.counters<SiteCounts>(state.copies * rows);
-  state.extremes = layout.counters<SiteExtremes>(rows);
-  state.keys = {layout.counters<std::uint64_t>(places_of_code), places_of_code};
-  state.marks.words = layout.counters<std::uint32_t>(words);
-  state.hints = {layout.scratch<std::uint32_t>(ObjectHints::kCount)};
-  state.shapes = {settings.on_gpu ? reinterpret_cast<Shapes::Slot*>(header - kSlotBytesBefore)
-                                  : layout.scratch<Shapes::Slot>(Shapes::kSlots),
-                  settings.on_gpu ? reinterpret_cast<Shapes::Offsets*>(header - kBytesBefore)
-                                  : layout.scratch<Shapes::Offsets>(Shapes::kSlots)};
+  const std::uint32_t outcomes =
+      settings.on_gpu ? kOutcomes : std::min(settings.outcomes, kMostOutcomes);
+  state.words = layout.counters<std::uint32_t>(shared.words);
+  state.objects = layout.counters<AccessCounts>(state.rows);
+  state.sites = layout.counters<SiteCounts>(std::uint64_t{settings.sites} + 1);
+  state.extremes = layout.counters<SiteExtremes>(std::uint64_t{settings.sites} + 1);
+  state.keys = {layout.counters<std::uint64_t>(settings.sites), settings.sites};
+  state.steps = layout.counters<Steps>(outcomes);
+  const std::uint64_t header = layout.address() - kHeaderBytes<AccessPatch>;
+  state.times = settings.on_gpu ? reinterpret_cast<std::uint64_t*>(header - kTimesBytesBefore)
+                                : layout.counters<std::uint64_t>(outcomes);
+  state.outcomes = {settings.on_gpu ? reinterpret_cast<std::uint64_t*>(header - kBytesBefore)
+                                    : layout.counters<std::uint64_t>(outcomes),
+                    outcomes};
   return state;
 }
 
@@ -221,7 +267,7 @@ PatchResult AccessPatch::result(const Launch& launch, const State& state, const 
   const Totals totals(state);
   ResultTable rows = accesses(launch, state, totals.objects, names, objects);
   return result_of(launch, {std::move(objects), std::move(rows),
-                            sites(launch, state, totals.sites, totals.extremes, names)});
+                            sites_table(launch, totals.sites, totals.other_sites, names)});
 }
 
 }  // namespace pasta::device

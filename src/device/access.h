@@ -52,431 +52,524 @@ struct SiteExtremes {
 };
 inline constexpr std::uint64_t kStepBias = std::uint64_t{1} << 63;
 
-// What an access of a warp was that is of one object, or of memory that has none. The same come
-// again and again, so each is one number to count: by a key of two halves, of who accesses what,
-// and how.
+// What an access of a warp was whose lanes are all of one object, or of none: of which the same
+// come again and again, so that each is one number to count. All of it is in a key of two halves.
+// What finds no room in one is none of these.
 struct Outcome {
-  enum Kind : std::uint32_t { kAll = 1, kOfSite, kPart };  // what it counts for; a part for none
-  std::uint32_t kind = 0, site = 0, row = 0;               // in the tables of the patch
+  std::uint32_t place = 0;  // what it is of: see at_place()
+  Access access = Access::kRead;
+  std::uint32_t row = 0;  // of the tables of the patch
   std::uint32_t lanes = 0, width = 0;
-  std::uint32_t sectors = 0, parts = 0;  // parts x width: bytes that are asked for, each once
-  std::uint32_t passes = 0, passes_without_conflicts = 0;  // of shared memory, which has no sectors
-  std::uint32_t crowd = 0;                                 // of atomics
   Pattern pattern = Pattern::kSingle;
+  std::uint32_t crowd = 0;  // of atomics
+  // Of global memory; parts x width: bytes that are asked for, each once.
+  std::uint32_t sectors = 0, parts = 0;
   bool misaligned = false;
+  // Of shared memory.
+  std::uint32_t passes = 0, passes_without_conflicts = 0;
 
-  // What is behind them is in the row of no object, and has no site of its own.
-  static constexpr unsigned kRowBits = 19;
-  static constexpr std::uint32_t kMostSites = 1u << 11, kMostRows = 1u << kRowBits;
-  PASTA_DEVICE static std::uint32_t who(Kind kind, std::uint32_t site, std::uint32_t row) {
-    return static_cast<std::uint32_t>(kind) << 30 | site << kRowBits | row;
-  }
-  PASTA_DEVICE static Kind kind_of(std::uint32_t who) { return static_cast<Kind>(who >> 30); }
-  PASTA_DEVICE static std::uint32_t site_of(std::uint32_t who) {
-    return (who >> kRowBits) % kMostSites;
-  }
-  PASTA_DEVICE static std::uint32_t row_of(std::uint32_t who) { return who % kMostRows; }
+  struct Key {
+    std::uint32_t low, high;
+    [[nodiscard]] PASTA_DEVICE std::uint64_t both() const {
+      return std::uint64_t{high} << 32 | low;
+    }
+  };
+  // Objects have rows below these.
+  static constexpr unsigned kRowBits = 15;
+  static constexpr std::uint32_t kSharedRow = (1u << kRowBits) - 1, kLocalRow = kSharedRow - 1,
+                                 kEndOfRows = kLocalRow;
 
-  // Of few bits each, with which `counts` and the width are, or are not.
-  PASTA_DEVICE static std::uint32_t how(Pattern pattern, bool misaligned, unsigned lanes,
-                                        unsigned crowd) {
-    return static_cast<std::uint32_t>(pattern) << 12 | (misaligned ? 1u << 11 : 0) |
-           (lanes - 1) << 6 | crowd;
+  // Of a place there are so many bits; those below it, of each number of a place, are 0.
+  static constexpr unsigned kPlaceBits = 19;
+  PASTA_DEVICE static bool has_place(std::uint64_t site, unsigned site_bits) {
+    return (site & ~(std::uint64_t{(1u << kPlaceBits) - 1} << site_bits)) == 0;
   }
   PASTA_DEVICE static bool is_kept(std::uint32_t width) {
     return width <= kSectorBytes && (width & (width - 1)) == 0;
   }
-  PASTA_DEVICE static std::uint32_t with(std::uint32_t how, std::uint32_t counts,
-                                         std::uint32_t width) {
-    return counts << 18 | lowest_bit(width) << 15 | how;
+  // The lower half, without the pattern.
+  PASTA_DEVICE static std::uint32_t at_place(std::uint64_t site, unsigned site_bits, Access access,
+                                             std::uint32_t width, std::uint32_t lanes) {
+    return static_cast<std::uint32_t>(site) << (32 - kPlaceBits - site_bits) |
+           static_cast<std::uint32_t>(access) << 11 | lowest_bit(width) << 8 | (lanes - 1) << 3;
   }
-  // Parts and passes are never 0, but of memory that has neither.
-  PASTA_DEVICE static bool is_whole(std::uint32_t how) { return how >> 18 != 0; }
-  PASTA_DEVICE static Pattern pattern_of(std::uint32_t how) {
-    return static_cast<Pattern>(how >> 12 & 7);
+  PASTA_DEVICE static std::uint32_t width_bits_of(std::uint32_t low) { return low >> 8 & 7; }
+  PASTA_DEVICE static std::uint32_t width_of(std::uint32_t low) { return 1u << width_bits_of(low); }
+  PASTA_DEVICE static std::uint32_t lanes_of(std::uint32_t low) { return low >> 3 & 31; }
+  PASTA_DEVICE static std::uint64_t site_of(std::uint32_t low, unsigned site_bits) {
+    return std::uint64_t{low >> (32 - kPlaceBits)} << site_bits;
   }
-  PASTA_DEVICE static bool is_misaligned(std::uint32_t how) { return (how >> 11 & 1) != 0; }
-  PASTA_DEVICE static unsigned crowd_of(std::uint32_t how) { return how & 63; }
-  static Outcome of_key(std::uint64_t key, bool global);
+  PASTA_DEVICE static Access access_of(std::uint32_t low) {
+    return static_cast<Access>(low >> 11 & 3);
+  }
+  PASTA_DEVICE static Pattern pattern_of(std::uint32_t low) {
+    return static_cast<Pattern>(low & 7);
+  }
+  // The upper half, which is never 0. What is 1 at least, as lanes, is less 1 everywhere here.
+  PASTA_DEVICE static std::uint32_t of_row(std::uint32_t row) { return row << 17 | 1; }
+  PASTA_DEVICE static std::uint32_t row_of(std::uint32_t high) { return high >> 17; }
+  PASTA_DEVICE static std::uint32_t of_sectors(std::uint32_t more) { return more << 11; }
+  // Of lanes that are a unit, of which there are as many parts as lanes, their span.
+  PASTA_DEVICE static std::uint32_t of_parts(std::uint32_t more) { return more << 6; }
+  PASTA_DEVICE static bool is_one_part(std::uint32_t high) { return (high >> 6 & 31) == 0; }
+  PASTA_DEVICE static std::uint32_t of_passes(std::uint32_t more) { return more << 10; }
+  PASTA_DEVICE static std::uint32_t of_least_passes(std::uint32_t more) { return more << 6; }
+  PASTA_DEVICE static std::uint32_t of_crowd(std::uint32_t more) { return more << 1; }
+  static Outcome of_key(std::uint64_t key);
 };
 
 struct AccessPatch {
   static constexpr std::string_view kFormat = "access/2";
-  static constexpr bool kAsksFirst = true;       // see GpuWarp::low_of_last()
-  static constexpr std::uint32_t kCopies = 2;    // of rows, on a GPU
-  static constexpr std::uint32_t kTimes = 8;     // of what outcomes count, which lie
-  static constexpr std::uint32_t kApart = 1024;  // so far apart
+  static constexpr std::uint32_t kTimes = 8;        // of what outcomes count, on a GPU
+  static constexpr std::uint32_t kOutcomes = 2048;  // there
   // Before the rows of the objects, and behind them.
   enum Row : std::uint32_t { kNoObjectRow, kFirstObjectRow };
   enum Extra : std::uint32_t { kSharedRow, kLocalRow, kExtraRows };
   struct Settings {
-    bool on_gpu = false;                          // shapes and times are before the header
-    std::uint32_t copies = 1;                     // on a GPU kCopies
-    std::uint32_t sites = 1024, outcomes = 4096;  // powers of two
+    bool on_gpu = false;         // outcomes are before the header, and there are kOutcomes
+    std::uint32_t sites = 1024;  // powers of two
+    std::uint32_t outcomes = 4096;
     Marks::Room marks = {.together = std::uint64_t{1} << 30, .each = std::uint64_t{8} << 20};
   };
-  // What finds no room among the outcomes, or is none, is counted in the rows.
+  // From the least to the most of steps of strided warps, in bytes + kStepBias; `least` as ~value.
+  struct Steps {
+    std::uint64_t most, least;
+  };
+  struct Shared {
+    Pieces::Table objects;  // of which each has its row
+    std::uint64_t words;    // of marks
+  };
+  // Objects, sites and extremes are of what finds no room among the outcomes, or is none.
   struct State {
-    std::uint64_t* times;    // as many as outcomes; on a GPU kTimes x kApart
-    AccessCounts* objects;   // copies x rows
-    SiteCounts* sites;       // copies x (sites + 1)
-    SiteExtremes* extremes;  // sites + 1
+    Shared shared;
+    std::uint32_t* words;    // of marks, which the block begins with
+    std::uint64_t* times;    // copies x outcomes
+    Steps* steps;            // of outcomes that are strided
+    AccessCounts* objects;   // rows
+    SiteCounts* sites;       // sites + 1
+    SiteExtremes* extremes;  // as many
     KeyTable keys;           // of sites
     KeyTable outcomes;
-    Marks marks;
-    ObjectHints hints;
-    Shapes shapes;
-    std::uint32_t copies, times_copies, rows;
+    std::uint32_t site_bits;  // of the number of each site, so many are 0
+    std::uint32_t times_copies, rows;
   };
-  static State lay_out(const Launch& launch, const Settings& settings, Layout& layout);
-  // On a GPU, before the header: the shapes' offsets, their slots, and the times.
-  static constexpr std::uint32_t kResultBytesBefore = kTimes * kApart * sizeof(std::uint64_t);
-  static constexpr std::uint32_t kSlotBytesBefore =
-      kResultBytesBefore + rounded_to_block(Shapes::kSlots * sizeof(Shapes::Slot));
+  static Shared share(const Launch& objects, const Settings& settings, Layout& layout);
+  static State lay_out(const Launch& launch, const Shared& shared, const Settings& settings,
+                       Layout& layout);
+  // On a GPU, before the header: the keys of outcomes and how often each was.
+  static constexpr std::uint32_t kTimesBytesBefore = kTimes * kOutcomes * sizeof(std::uint64_t);
   static constexpr std::uint32_t kBytesBefore =
-      kSlotBytesBefore + rounded_to_block(Shapes::kSlots * sizeof(Shapes::Offsets));
+      kTimesBytesBefore + kOutcomes * sizeof(std::uint64_t);
+  static constexpr std::uint32_t kResultBytesBefore = kBytesBefore;
 
   template <class AnyWarp>
   PASTA_DEVICE static void on_access(State& state, const Launch& launch, const AnyWarp& warp) {
     if (warp.width == 0) return;
-    const std::uint64_t key = site_key(warp.site, warp.space, warp.access);
     typename AnyWarp::Kept::Memory memory;
     typename AnyWarp::Kept kept(memory, warp.space);
-    AsideHalves kept_key;
-    if constexpr (AnyWarp::kBulk) {
+    AsideHalves site;
+    if constexpr (AnyWarp::kWide) {
       kept = warp;
-      kept_key = key;
+      site = warp.site;
     } else {
-      const std::uint32_t last = warp.first_last_low();
-      if (Shapes::may_be_known(warp, key)) {
-        // What of the warp is needed later is made of `place` and `what` again, for which there are
-        // registers.
-        const auto place = opaque(static_cast<std::uint32_t>(key));
-        const auto what = opaque(Shapes::what_of(warp, last));
-        const auto again = [&]() -> decltype(auto) {
-          return warp.with(access_of_key(late(place)), Shapes::width_of(late(what)));
-        };
-        const auto known = [&](std::uint32_t outcome, const Shapes::Window& window) {
-          count_known(state, again(), outcome, window);
-        };
-        const std::uint32_t at = Shapes::likely(warp, place, what, last);
-        const Where where{state};
-        if (Shapes::look(where, at, warp, place, what, last, known)) return;
-        // Seldom: so what is needed for nothing else is found out again.
-        const std::uint32_t same = warp.last_low();
-        const std::uint32_t other = Shapes::likely(warp, late(place), late(what), same) + 1;
-        if (Shapes::look(where, other, warp, late(place), late(what), same, known)) return;
-        kept = again();
-        kept_key = late(place);
+      // What of the warp is needed later is made of the key again, for which there is a register.
+      if (Outcome::has_place(warp.site, AnyWarp::kSiteBits)) {
+        Outcome::Key key = {late(Outcome::at_place(warp.site, AnyWarp::kSiteBits, warp.access,
+                                                   warp.width, warp.lanes())),
+                            0};
+        if (count_at_once(state, warp, key)) return;
+        kept = warp.with(Outcome::access_of(late(key.low)), Outcome::width_of(late(key.low)));
+        site = Outcome::site_of(late(key.low), AnyWarp::kSiteBits);
       } else {
         kept = warp;
-        kept_key = key;
+        site = warp.site;
       }
     }
-    look_at(state, launch, kept, kept_key);
+    kept.now().gather();
+    look_at(state, launch, kept, site);
   }
 
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
-  // What was found out of one like it.
+  // --- Without a look at each lane
+
+  // What most warps do; false: it was not counted. The lower half of the key is there but for the
+  // pattern.
   template <class AnyWarp>
-  PASTA_DEVICE static void count_known(const State& state, const AnyWarp& warp,
-                                       std::uint32_t outcome, const Shapes::Window& window) {
-    warp.add(warp.active, times(state)[warp.template copy<kTimes>() * kApart + outcome], 1);
-    if (warp.space != Space::kGlobal) return;
-    const Shapes::Marked marked = Shapes::Marked::of(window.part.marks);
-    Marks::touch(words(state), warp, marked.run, static_cast<std::uint32_t>(window.begin),
-                 marked.first_word, marked.shift);
+  PASTA_DEVICE static bool count_at_once(const State& state, const AnyWarp& warp,
+                                         Outcome::Key& key) {
+    if (warp.space == Space::kGlobal) {
+      if (!see_global(state, warp, key)) return false;
+    } else {
+      see_other(warp, key);
+    }
+    const std::uint32_t at = find(state, key);
+    if (at == outcomes(state)) return false;
+    add_one(state, warp, at);
+    if (Outcome::pattern_of(key.low) == Pattern::kStrided) {
+      const std::uint64_t step = static_cast<std::uint64_t>(warp.step()) + kStepBias;
+      raise_steps(state, warp, at, step, ~step);
+    }
+    return true;
   }
-  // On a GPU nothing has to be read to find where these are.
+  // Of lanes in the order of their addresses, within one piece of memory of one object. Of such
+  // lanes what differs from the lane before is new. Marks are set, too, whatever becomes of it.
+  template <class AnyWarp>
+  PASTA_DEVICE static bool see_global(const State& state, const AnyWarp& warp, Outcome::Key& key) {
+    bool here;
+    {
+      const Pieces::Piece& there =
+          piece(state, Pieces::index(fixed(state.shared.objects.last_piece), warp.address));
+      here = Pieces::holds(fixed(there.ends), warp.address, Outcome::width_of(key.low));
+    }
+    // Where the lane before begins; the first has itself before it, and is no different.
+    std::uint32_t before;
+    const bool is_near = warp.is_near_lane_before(before);
+    const auto at = static_cast<std::uint32_t>(warp.address);
+    if (!warp.all_of(here & is_near & (at >= before) & ((at ^ before) >> Pieces::kBits == 0))) {
+      return false;
+    }
+    // All less 1, as keys have them. What is known goes into the key at once, as there are no
+    // registers for it.
+    const std::uint32_t parts = count_bits(warp.lanes_with(at != before));
+    key.high = Outcome::of_row(0) + Outcome::of_parts(parts);
+    if (Outcome::access_of(key.low) == Access::kAtomic) {
+      // How many lanes ask for the same is not seen so where some do.
+      const std::uint32_t lanes = Outcome::lanes_of(key.low);
+      if (parts != lanes && parts != 0) return false;
+      key.high += Outcome::of_crowd(lanes - parts);
+    }
+    const std::uint32_t pieces = count_bits(
+        warp.lanes_with(at - before != warp.from_lane_before() << Outcome::width_bits_of(key.low)));
+    if (pieces == 0) key.high += Outcome::of_parts(warp.span() - 1 - Outcome::lanes_of(key.low));
+    key.low = opaque(key.low | static_cast<std::uint32_t>(warp.pattern_of(
+                                   Outcome::lanes_of(key.low), pieces, at - before,
+                                   [&] { return Outcome::is_one_part(key.high); })));
+    const std::uint32_t sectors = count_bits(warp.lanes_with((at ^ before) / kSectorBytes != 0));
+    key.high += Outcome::of_sectors(sectors);
+    // Looked for again, as there are no registers for it meanwhile. That this is no earlier is seen
+    // to by what is 0, of which compilers do not know that.
+    const Pieces::Piece& there = piece(
+        state, Pieces::index(hint(state.shared.objects.last_piece), warp.address + (sectors >> 5)));
+    const Pieces::Target target = fixed(there.target);
+    key.high += Outcome::of_row(Marks::row_of(target.row)) - Outcome::of_row(0);
+    if (Marks::row_of(target.row) >= Outcome::kEndOfRows) return false;
+    marks(state).template in_order<0, false>(warp, target, Outcome::width_bits_of(key.low),
+                                             warp.rank() == 0, at, before);
+    return true;
+  }
+  template <class AnyWarp>
+  PASTA_DEVICE static void see_other(const AnyWarp& warp, Outcome::Key& key) {
+    const Pattern pattern = warp.pattern_of_low(Outcome::width_bits_of(key.low));
+    key.low = opaque(key.low | static_cast<std::uint32_t>(pattern));
+    if (warp.space == Space::kShared) {
+      const std::uint32_t least =
+          warp.passes_without_conflicts(Outcome::width_bits_of(key.low)) - 1;
+      key.high = Outcome::of_row(Outcome::kSharedRow) + Outcome::of_least_passes(least) +
+                 Outcome::of_passes(least);
+      // One word, or those that follow one another, are in no conflict.
+      if (pattern > Pattern::kUnit) {
+        key.high += Outcome::of_passes(warp.conflicts(Outcome::width_bits_of(key.low)));
+      }
+    } else {
+      key.high = Outcome::of_row(Outcome::kLocalRow);
+    }
+    if (Outcome::access_of(key.low) == Access::kAtomic) {
+      key.high += Outcome::of_crowd(warp.crowd_of_low() - 1);
+    }
+  }
+
+  // --- Outcomes
+
+  // On a GPU nothing has to be read to find where these are, nor how many there are.
   PASTA_DEVICE static std::uint64_t* times(const State& state) {
 #ifdef PASTA_ON_GPU
-    return reinterpret_cast<std::uint64_t*>(header_of<AccessPatch>(state) - kResultBytesBefore);
+    return reinterpret_cast<std::uint64_t*>(header_of<AccessPatch>(state) - kTimesBytesBefore);
 #else
     return state.times;
 #endif
   }
-  PASTA_DEVICE static const Shapes::Slot& slot(const State& state, std::uint32_t at) {
+  PASTA_DEVICE static std::uint64_t& key_at(const State& state, std::uint32_t at) {
 #ifdef PASTA_ON_GPU
-    // What is known when this is compiled is added last, so that it is a part of what reads.
-    return *reinterpret_cast<const Shapes::Slot*>(header_of<AccessPatch>(state) +
-                                                  at * sizeof(Shapes::Slot) - kSlotBytesBefore);
+    return *reinterpret_cast<std::uint64_t*>(header_of<AccessPatch>(state) +
+                                             at * sizeof(std::uint64_t) - kBytesBefore);
 #else
-    return state.shapes.slots[at];
+    return state.outcomes.keys[at];
 #endif
   }
-  PASTA_DEVICE static const std::uint32_t* offsets(const State& state, std::uint32_t at) {
+  PASTA_DEVICE static std::uint32_t outcomes(const State& state) {
 #ifdef PASTA_ON_GPU
-    return reinterpret_cast<const std::uint32_t*>(header_of<AccessPatch>(state) +
-                                                  at * sizeof(Shapes::Offsets) - kBytesBefore);
+    static_cast<void>(state);
+    return kOutcomes;
 #else
-    return state.shapes.offsets[at].of_lanes;
+    return state.outcomes.capacity;
 #endif
   }
-  struct Where {
-    const State& state;
-    PASTA_DEVICE const Shapes::Slot& slot(std::uint32_t at) const {
-      return AccessPatch::slot(state, at);
+  // Which it is; as many as there are: there is no room for it. First as far as this
+  // multiprocessor has seen, as a key that is there stays for ever.
+  PASTA_DEVICE static std::uint32_t find(const State& state, const Outcome::Key& key) {
+    if (outcomes(state) == 0) return 0;
+    std::uint32_t at = first_of(state, key);
+    if (is(hint(key_at(state, at)), key)) return at;
+    at = (at + 1) & (outcomes(state) - 1);
+    if (is(hint(key_at(state, at)), key)) return at;
+    return find_far(state, key);
+  }
+  PASTA_DEVICE static std::uint32_t first_of(const State& state, const Outcome::Key& key) {
+    return (key.low * 0x9e3779b1u + key.high) * 0x85ebca6bu >> 12 & (outcomes(state) - 1);
+  }
+  // The number of the step is above where it is, so that both are in one register.
+  PASTA_DEVICE static std::uint32_t find_far(const State& state, const Outcome::Key& key) {
+    PASTA_ROLLED for (std::uint32_t at = first_of(state, key); at < kFarSteps * kStep;
+                      at += kStep + 1) {
+      const std::uint32_t here = at & (outcomes(state) - 1);
+      std::uint64_t& there = key_at(state, here);
+      const std::uint64_t seen = latest(there);
+      if (seen == 0 ? claims(there, key) : is(seen, key)) {
+        forget_hints();
+        return here;
+      }
     }
-    PASTA_DEVICE const std::uint32_t* offsets(std::uint32_t at) const {
-      return AccessPatch::offsets(state, at);
-    }
-  };
-  // From which on words are numbered in what Shapes keep.
-  PASTA_DEVICE static std::uint32_t* words(const State& state) {
-#ifdef PASTA_ON_GPU
-    return reinterpret_cast<std::uint32_t*>(header_of<AccessPatch>(state));
-#else
-    return state.marks.words;
-#endif
+    return outcomes(state);
+  }
+  static constexpr std::uint32_t kFarSteps = 8, kStep = 1u << 20, kMostOutcomes = kStep / 2;
+  static_assert(kOutcomes <= kMostOutcomes);
+  PASTA_DEVICE static bool is(std::uint64_t seen, const Outcome::Key& key) {
+    return seen == key.both();
+  }
+  PASTA_DEVICE static bool claims(std::uint64_t& there, const Outcome::Key& key) {
+    const std::uint64_t before = replace_zero(there, key.both());
+    return before == 0 || is(before, key);
   }
   template <class AnyWarp>
-  PASTA_DEVICE static void count_times(const State& state, const AnyWarp& warp,
-                                       std::uint32_t outcome) {
-    warp.add(warp.active, state.times[warp.template copy<kTimes>() * kApart + outcome], 1);
+  PASTA_DEVICE static void add_one(const State& state, const AnyWarp& warp, std::uint32_t outcome) {
+    warp.add(warp.active, times(state)[warp.template copy<kTimes>() * outcomes(state) + outcome],
+             1);
   }
-  // Accesses that are never alike are to cost little more than their rows.
-  static constexpr std::uint32_t kFewSteps = 8;
+  template <class AnyWarp, class Value>
+  PASTA_DEVICE static void raise_steps(const State& state, const AnyWarp& warp,
+                                       std::uint32_t outcome, const Value& step,
+                                       const Value& least) {
+    warp.raise(warp.active, state.steps[outcome].most, step);
+    warp.raise(warp.active, state.steps[outcome].least, least);
+  }
 
-  // Each lane is looked at, which is seldom needed: so everything lies in memory meanwhile.
+  // --- Objects
+
+  PASTA_DEVICE static Pieces::Target target(const State& state, const Launch& launch,
+                                            std::uint64_t address, std::uint32_t bytes,
+                                            bool& here) {
+    return Pieces::find(launch, state.shared.objects, address, bytes, here);
+  }
+  PASTA_DEVICE static const Pieces::Piece& piece(const State& state, std::uint32_t index) {
+    return fixed(state.shared.objects.pieces)[index];
+  }
+  PASTA_DEVICE static Pieces::Target target(const State& state, const Launch& launch,
+                                            std::uint64_t address, std::uint32_t bytes) {
+    bool here;
+    return target(state, launch, address, bytes, here);
+  }
+  PASTA_DEVICE static Marks marks(const State& state) {
+    return {behind_header<AccessPatch, std::uint32_t>(state, state.words, 0)};
+  }
+
+  // --- With a look at each lane
+
+  // Seldom needed: so everything lies in memory meanwhile.
   template <class KeptWarp>
   PASTA_DEVICE static void look_at(const State& state, const Launch& launch, const KeptWarp& kept,
-                                   const AsideHalves& key) {
-    Aside<std::uint32_t> ours(Shapes::kCount);
-    if (!KeptWarp::kBulk && Shapes::may_be_known(kept.now(), key)) {
-      const std::uint32_t at = state.shapes.enter(kept, key, ours);
-      if (at != Shapes::kCount) {
-        const Shapes::Slot& slot = state.shapes.slots[at];
-        count_known(state, kept.now(), Shapes::found(latest(slot.head.what)),
-                    {latest(slot.window.begin), {0, latest(slot.window.part.marks)}});
-        return;
-      }
-    }
-    const Aside<std::uint32_t> site(state.keys.find(key));
+                                   const AsideHalves& site) {
     if (kept.now().space != Space::kGlobal) {
-      count_other(state, kept, site, ours);
-    } else {
-      kept.now().match(
-          [&](std::uint64_t address) {
-            const std::uint32_t row =
-                state.hints.find(launch, state.marks.places, address, kept.now().width) + 1;
-            return site << Outcome::kRowBits | (row < Outcome::kMostRows ? row : kNoObjectRow);
-          },
-          [&](std::uint32_t who, std::uint32_t mask) { count(state, kept, who, mask, ours); });
-    }
-    if (ours != Shapes::kCount) state.shapes.leave_empty(kept, ours);
-  }
-  // Of global memory: what these lanes ask for, all of which is of one row.
-  template <class KeptWarp>
-  PASTA_DEVICE static void count(const State& state, const KeptWarp& kept, std::uint32_t of,
-                                 std::uint32_t lanes, const Aside<std::uint32_t>& ours) {
-    // What the lanes are is known again from what they ask of.
-    const bool one = kept.now().all_of(lanes == kept.now().active);
-    const Aside<std::uint32_t> who(
-        of | static_cast<std::uint32_t>(one ? Outcome::kAll : Outcome::kPart) << 30);
-    const Aside<std::uint32_t> how(how_of(state, kept, who));
-    const bool may_be = Outcome::kind_of(who) == Outcome::kAll && Outcome::is_whole(how);
-    const std::uint32_t outcome = may_be
-                                      ? count_key(state, kept.now(), std::uint64_t{who} << 32 | how)
-                                      : state.outcomes.capacity;
-    const bool counted = outcome != state.outcomes.capacity;
-    if (kept.now().all_of(counted && Outcome::row_of(who) != kNoObjectRow)) {
-      if (ours != Shapes::kCount) {
-        keep(state, kept, ours, Outcome::row_of(who) - kFirstObjectRow, outcome);
-      }
-      state.marks.touch(kept.now(), kept.now().active, Outcome::row_of(who) - kFirstObjectRow);
+      count_other(state, kept, site);
       return;
     }
-    count_rows(state, kept, {who, how, kept.now().lanes_of(who, lanes), counted ? 1u : 0u});
-  }
-  // Of lanes that are all of this object.
-  template <class KeptWarp>
-  PASTA_DEVICE static void keep(const State& state, const KeptWarp& kept,
-                                const Aside<std::uint32_t>& ours, Aside<std::uint32_t> object,
-                                Aside<std::uint32_t> outcome) {
-    const Aside<std::uint32_t> run(kept.now().is_run() ? 1 : 0);
-    state.shapes.keep(kept, ours, outcome, [&](Shapes::Slot& slot, std::uint64_t address) {
-      const Marks::Place& there = state.marks.places[object];
-      const Aside<std::uint32_t> window(
-          static_cast<std::uint32_t>((address - fixed(there.begin)) >> Shapes::kWindowBits));
-      // A word has the marks of 32 granules.
-      const Aside<std::uint32_t> word(static_cast<std::uint32_t>(state.marks.words - words(state)) +
-                                      fixed(there.first_word) +
-                                      (window << (Shapes::kWindowBits - 5 - fixed(there.shift))));
-      if (!Shapes::Marked::has_room(word)) return false;
-      leave(slot.window.begin, fixed(there.begin) + (std::uint64_t{window} << Shapes::kWindowBits));
-      const std::uint64_t bytes =
-          fixed(there.bytes) - (std::uint64_t{window} << Shapes::kWindowBits);
-      // Where a lane may begin.
-      leave(slot.window.part.bytes,
-            (bytes >> Shapes::kWindowBits == 0 ? static_cast<std::uint32_t>(bytes)
-                                               : 1u << Shapes::kWindowBits) -
-                kept.now().width + 1);
-      leave(slot.window.part.marks, Shapes::Marked{word, fixed(there.shift), run != 0}.packed());
-      return true;
+    kept.now().match(
+        [&](std::uint64_t address) {
+          return Marks::row_of(target(state, launch, address, kept.now().width).row);
+        },
+        [&](std::uint32_t row, std::uint32_t mask) { count(state, kept, site, row, mask); });
+    kept.now().each(kept.now().active, [&](std::uint64_t address) {
+      const Pieces::Target of = target(state, launch, address, kept.now().width);
+      if (Marks::has_object(of.row)) marks(state).one(of, address, kept.now().width);
     });
   }
-  // How all lanes do.
-  template <class KeptWarp>
-  PASTA_DEVICE static std::uint32_t how_of(const State& state, const KeptWarp& kept,
-                                           const Aside<std::uint32_t>& who) {
-    const Aside<std::uint32_t> pattern(static_cast<std::uint32_t>(kept.pattern(
-        [&](std::int64_t bytes) { raise_step(state, kept, Outcome::site_of(who), bytes); })));
-    const Aside<std::uint32_t> sectors(kept.now().sectors(kept.now().active));
-    const Pattern found = static_cast<Pattern>(static_cast<std::uint32_t>(pattern));
-    const Aside<std::uint32_t> how(
-        Outcome::how(found, misaligned(kept, found, sectors), kept.now().lanes(),
-                     kept.now().access == Access::kAtomic ? kept.now().crowd() : 0));
-    const std::uint32_t parts = kept.now().parts(kept.now().active);
-    if (sectors >= 1u << 7 || parts == 0 || !Outcome::is_kept(kept.now().width)) return how;
-    return Outcome::with(how, sectors << 6 | parts, kept.now().width);
-  }
-  // As which outcome; their capacity: it was not counted.
-  template <class AnyWarp>
-  PASTA_DEVICE static std::uint32_t count_key(const State& state, const AnyWarp& warp,
-                                              std::uint64_t key) {
-    if (Outcome::site_of(static_cast<std::uint32_t>(key >> 32)) >= state.keys.capacity) {
-      return state.outcomes.capacity;
-    }
-    const std::uint32_t at = state.outcomes.find(key, kFewSteps);
-    if (at != state.outcomes.capacity) count_times(state, warp, at);
-    return at;
-  }
-  // What was not counted. Of several objects each has its row, and all of them that of the site.
-  struct Rest {
-    Aside<std::uint32_t> who, how, lanes, counted;
+  // How the lanes ask, all of them.
+  struct How {
+    Aside<std::uint32_t> pattern, crowd, sectors, parts;
+    Aside<std::uint64_t> step, least_step;  // as Steps have them
   };
+  // Of global memory: what these lanes ask for, all of which is of one row.
   template <class KeptWarp>
-  PASTA_DEVICE static void count_rows(const State& state, const KeptWarp& kept, const Rest& rest) {
-    if (rest.counted == 0) {
-      const Aside<std::uint32_t> bytes(kept.now().bytes(rest.lanes));
-      const Aside<std::uint32_t> sectors(kept.now().sectors(rest.lanes));
-      const std::uint32_t row = Outcome::row_of(rest.who);
+  PASTA_DEVICE static void count(const State& state, const KeptWarp& kept, const AsideHalves& site,
+                                 Aside<std::uint32_t> row, Aside<std::uint32_t> lanes) {
+    const bool one = kept.now().all_of(lanes == kept.now().active);
+    How how;
+    look_how(kept, how);
+    how.sectors = kept.now().sectors(kept.now().active);
+    how.parts = kept.now().parts(kept.now().active);
+    if (one && row < Outcome::kEndOfRows && how.sectors - 1u < 32 && how.parts != 0 &&
+        may_be_outcome(kept, site)) {
+      Aside<std::uint32_t> high(Outcome::of_row(row) | Outcome::of_sectors(how.sectors - 1));
+      const bool unit = pattern_of(how) == Pattern::kUnit;
+      const Aside<std::uint32_t> parts(unit ? kept.now().span() : std::uint32_t{how.parts});
+      high = high | Outcome::of_parts(parts - 1);
+      if (count_key(state, kept, site, how, high)) return;
+    }
+    count_rows(state, kept, site, how, row, lanes);
+  }
+  template <class KeptWarp>
+  PASTA_DEVICE static void look_how(const KeptWarp& kept, How& how) {
+    how.step = 0;
+    how.least_step = 0;
+    how.pattern = static_cast<std::uint32_t>(kept.pattern([&](std::int64_t bytes) {
+      how.step = static_cast<std::uint64_t>(bytes) + kStepBias;
+      how.least_step = ~how.step;
+    }));
+    how.crowd = kept.now().access == Access::kAtomic ? kept.now().crowd() : 0;
+  }
+  PASTA_DEVICE static Pattern pattern_of(const How& how) {
+    return static_cast<Pattern>(static_cast<std::uint32_t>(how.pattern));
+  }
+  template <class KeptWarp>
+  PASTA_DEVICE static bool may_be_outcome(const KeptWarp& kept, const AsideHalves& site) {
+    return Outcome::has_place(site, KeptWarp::kSiteBits) && Outcome::is_kept(kept.now().width);
+  }
+  // Whether there was room for it. `high` is the upper half of the key without the crowd.
+  template <class KeptWarp>
+  PASTA_DEVICE static bool count_key(const State& state, const KeptWarp& kept,
+                                     const AsideHalves& site, const How& how,
+                                     const Aside<std::uint32_t>& high) {
+    const Aside<std::uint32_t> low(Outcome::at_place(site, KeptWarp::kSiteBits, kept.now().access,
+                                                     kept.now().width, kept.now().lanes()));
+    const Aside<std::uint32_t> crowd(
+        kept.now().access == Access::kAtomic ? Outcome::of_crowd(how.crowd - 1) : 0);
+    const Outcome::Key key = {low | how.pattern, high | crowd};
+    const Aside<std::uint32_t> at(find(state, key));
+    if (at == outcomes(state)) return false;
+    add_one(state, kept.now(), at);
+    if (pattern_of(how) == Pattern::kStrided) {
+      raise_steps(state, kept.now(), at, how.step, how.least_step);
+    }
+    return true;
+  }
+  // What is no outcome. Of several objects each has its row, and all of them that of the site.
+  template <class KeptWarp>
+  PASTA_DEVICE static void count_rows(const State& state, const KeptWarp& kept,
+                                      const AsideHalves& key, const How& how,
+                                      const Aside<std::uint32_t>& row,
+                                      const Aside<std::uint32_t>& lanes) {
+    {
+      const Aside<std::uint32_t> bytes(kept.now().bytes(lanes));
+      const Aside<std::uint32_t> sectors(kept.now().sectors(lanes));
       const auto add_to_row = [&](std::uint32_t number, std::uint32_t more) {
-        add(kept, rest.lanes, state.objects, state.rows, row, number, more);
+        add(kept, lanes, state.objects[row], number, more);
       };
-      add_to_row(lanes_number(kept.now().access), count_bits(rest.lanes));
+      add_to_row(lanes_number(kept.now().access), count_bits(lanes));
       add_to_row(PASTA_NUMBER(AccessCounts, warps), 1);
-      add_to_row(PASTA_NUMBER(AccessCounts, asked_bytes),
-                 count_bits(rest.lanes) * kept.now().width);
+      add_to_row(PASTA_NUMBER(AccessCounts, asked_bytes), count_bits(lanes) * kept.now().width);
       add_to_row(PASTA_NUMBER(AccessCounts, used_bytes), bytes);
       add_to_row(PASTA_NUMBER(AccessCounts, sectors), sectors);
     }
-    const Aside<std::uint32_t> sectors(kept.now().sectors(kept.now().active));
+    if (lanes != kept.now().active && !kept.now().is_turn(lanes)) return;
+    const Aside<std::uint32_t> site(site_row(state, kept, key));
     const Aside<std::uint32_t> bytes(kept.now().bytes(kept.now().active));
-    const bool several = rest.lanes != kept.now().active;
-    if (several ? kept.now().is_turn(rest.lanes) : rest.counted == 0) {
-      const Aside<std::uint32_t> site(Outcome::site_of(rest.who));
-      const Pattern pattern = Outcome::pattern_of(rest.how);
-      count_site(state, kept, site, pattern, Outcome::crowd_of(rest.how));
-      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, used_bytes), bytes);
-      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, sectors), sectors);
-      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(bytes));
-      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, misaligned),
-                  misaligned(kept, Outcome::pattern_of(rest.how), sectors) ? 1 : 0);
-      const std::uint64_t of_all = Outcome::row_of(rest.who);
-      raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, object),
-                    several ? ~std::uint64_t{0} : of_all);
-      raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, least_object),
-                    several ? ~std::uint64_t{0} : ~of_all);
-    }
-    if (Outcome::row_of(rest.who) != kNoObjectRow) {
-      state.marks.touch(kept.now(), rest.lanes, Outcome::row_of(rest.who) - kFirstObjectRow);
-    }
+    count_site(state, kept, site, how);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, used_bytes), bytes);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, sectors), how.sectors);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, needed_sectors), sectors_for(bytes));
+    const Aside<std::uint32_t> span(kept.now().span());
+    const Aside<std::uint32_t> misaligned(
+        is_misaligned(pattern_of(how), how.sectors, span, kept.now().width) ? 1 : 0);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, misaligned), misaligned);
+    const bool of_several = lanes != kept.now().active;
+    const Aside<std::uint64_t> object(of_several ? ~std::uint64_t{0} : std::uint64_t{row});
+    const Aside<std::uint64_t> least(of_several ? ~std::uint64_t{0} : ~std::uint64_t{row});
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, object), object);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, least_object), least);
+  }
+  template <class KeptWarp>
+  PASTA_DEVICE static std::uint32_t site_row(const State& state, const KeptWarp& kept,
+                                             const AsideHalves& site) {
+    return state.keys.find(site_key(site, kept.now().space, kept.now().access));
   }
   // One number after the other: all at once would need as many registers.
   template <class KeptWarp, class Row>
-  PASTA_DEVICE static void add(const KeptWarp& kept, std::uint32_t lanes, Row* rows,
-                               std::uint32_t apart, std::uint32_t row, std::uint32_t number,
-                               std::uint32_t more) {
-    const std::uint32_t at = kept.now().template copy<kCopies>() * apart + row;
-    kept.now().add(lanes, reinterpret_cast<std::uint64_t*>(&rows[at])[number], more);
+  PASTA_DEVICE static void add(const KeptWarp& kept, std::uint32_t lanes, Row& row,
+                               std::uint32_t number, std::uint32_t more) {
+    kept.now().add(lanes, reinterpret_cast<std::uint64_t*>(&row)[number], more);
   }
   template <class KeptWarp>
   PASTA_DEVICE static void add_to_site(const State& state, const KeptWarp& kept, std::uint32_t site,
                                        std::uint32_t number, std::uint32_t more) {
-    add(kept, kept.now().active, state.sites, state.keys.capacity + 1, site, number, more);
+    add(kept, kept.now().active, state.sites[site], number, more);
   }
-  template <class KeptWarp>
+  template <class KeptWarp, class Value>
   PASTA_DEVICE static void raise_at_site(const State& state, const KeptWarp& kept,
                                          std::uint32_t site, std::uint32_t number,
-                                         std::uint64_t value) {
+                                         const Value& value) {
     kept.now().raise(kept.now().active,
                      reinterpret_cast<std::uint64_t*>(&state.extremes[site])[number], value);
   }
   // What is counted of each memory.
   template <class KeptWarp>
   PASTA_DEVICE static void count_site(const State& state, const KeptWarp& kept,
-                                      const Aside<std::uint32_t>& site, Pattern pattern,
-                                      std::uint32_t crowd) {
-    add_to_site(state, kept, site, pattern_number(pattern), 1);
-    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, crowds), crowd);
-    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, crowd), crowd);
+                                      const Aside<std::uint32_t>& site, const How& how) {
+    add_to_site(state, kept, site, pattern_number(pattern_of(how)), 1);
+    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, crowds), how.crowd);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, crowd), how.crowd);
     add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, warps), 1);
     add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, lanes), kept.now().lanes());
     add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, asked_bytes),
                 kept.now().lanes() * kept.now().width);
     raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, width), kept.now().width);
-  }
-  template <class KeptWarp>
-  PASTA_DEVICE static bool misaligned(const KeptWarp& kept, Pattern pattern,
-                                      std::uint32_t sectors) {
-    // Lanes that stay out leave gaps, which are not for where the warp begins.
-    const bool more = sectors > sectors_for(kept.now().span() * kept.now().width);
-    return (pattern == Pattern::kUnit) & more;
+    if (pattern_of(how) != Pattern::kStrided) return;
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, step), how.step);
+    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, least_step), how.least_step);
   }
   // Of shared and local memory. What a place counts is the memory's, too, but of places that found
   // no room.
   template <class KeptWarp>
   PASTA_DEVICE static void count_other(const State& state, const KeptWarp& kept,
-                                       const Aside<std::uint32_t>& site,
-                                       const Aside<std::uint32_t>& ours) {
+                                       const AsideHalves& key) {
     const bool shared = kept.now().space == Space::kShared;
-    const Aside<std::uint32_t> pattern(static_cast<std::uint32_t>(
-        kept.pattern([&](std::int64_t bytes) { raise_step(state, kept, site, bytes); })));
-    const Passes passes = shared ? kept.now().passes() : Passes{0, 0};
+    How how;
+    look_how(kept, how);
+    const Passes passes = shared ? kept.now().passes() : Passes{1, 1};
     const Aside<std::uint32_t> needed(passes.needed), least(passes.without_conflicts);
-    const Aside<std::uint32_t> how(Outcome::how(
-        static_cast<Pattern>(static_cast<std::uint32_t>(pattern)), false, kept.now().lanes(),
-        kept.now().access == Access::kAtomic ? kept.now().crowd() : 0));
-    if (needed < 1u << 9 && least < 1u << 4 && Outcome::is_kept(kept.now().width)) {
-      const std::uint32_t who = Outcome::who(Outcome::kOfSite, site, kNoObjectRow);
-      const std::uint32_t outcome = count_key(
-          state, kept.now(),
-          std::uint64_t{who} << 32 | Outcome::with(how, needed << 4 | least, kept.now().width));
-      if (outcome != state.outcomes.capacity) {
-        if (ours != Shapes::kCount) {
-          state.shapes.keep(kept, ours, outcome,
-                            [](const Shapes::Slot&, std::uint64_t) { return true; });
-        }
-        return;
-      }
+    if (needed < 1u << 6 && least < 1u << 4 && may_be_outcome(kept, key)) {
+      const Aside<std::uint32_t> high(shared ? Outcome::of_row(Outcome::kSharedRow) |
+                                                   Outcome::of_passes(needed - 1) |
+                                                   Outcome::of_least_passes(least - 1)
+                                             : Outcome::of_row(Outcome::kLocalRow));
+      if (count_key(state, kept, key, how, high)) return;
     }
-    count_site(state, kept, site, static_cast<Pattern>(static_cast<std::uint32_t>(pattern)),
-               Outcome::crowd_of(how));
-    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, passes), needed);
-    add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, passes_without_conflicts), least);
-    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, degree), needed);
+    const Aside<std::uint32_t> site(site_row(state, kept, key));
+    count_site(state, kept, site, how);
+    if (shared) {
+      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, passes), needed);
+      add_to_site(state, kept, site, PASTA_NUMBER(SiteCounts, passes_without_conflicts), least);
+      raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, degree), needed);
+    }
     if (site != state.keys.capacity) return;
     const std::uint32_t row = state.rows - kExtraRows + (shared ? kSharedRow : kLocalRow);
     const auto add_to_row = [&](std::uint32_t number, std::uint32_t more) {
-      add(kept, kept.now().active, state.objects, state.rows, row, number, more);
+      add(kept, kept.now().active, state.objects[row], number, more);
     };
     add_to_row(lanes_number(kept.now().access), kept.now().lanes());
     add_to_row(PASTA_NUMBER(AccessCounts, warps), 1);
     add_to_row(PASTA_NUMBER(AccessCounts, asked_bytes), kept.now().lanes() * kept.now().width);
+    if (!shared) return;
     add_to_row(PASTA_NUMBER(AccessCounts, passes), needed);
     add_to_row(PASTA_NUMBER(AccessCounts, passes_without_conflicts), least);
   }
-  template <class KeptWarp>
-  PASTA_DEVICE static void raise_step(const State& state, const KeptWarp& kept, std::uint32_t site,
-                                      std::int64_t bytes) {
-    const Aside<std::uint64_t> step(static_cast<std::uint64_t>(bytes) + kStepBias);
-    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, step), step);
-    raise_at_site(state, kept, site, PASTA_NUMBER(SiteExtremes, least_step), ~step);
-  }
 
+  // A sector more only for where a unit begins. Lanes that stay out leave gaps, which are not for
+  // that.
+  PASTA_DEVICE static bool is_misaligned(Pattern pattern, std::uint32_t sectors, std::uint32_t span,
+                                         std::uint32_t width) {
+    return (pattern == Pattern::kUnit) & (sectors > sectors_for(span * width));
+  }
   template <class Bytes>
   PASTA_DEVICE static Bytes sectors_for(Bytes bytes) {
     return (bytes + (kSectorBytes - 1)) / kSectorBytes;
@@ -493,6 +586,7 @@ struct AccessPatch {
   static_assert(PASTA_NUMBER(SiteCounts, gather) ==
                 PASTA_NUMBER(SiteCounts, single) + static_cast<std::uint32_t>(Pattern::kGather));
 
+  friend Outcome;
   struct Totals;
 };
 

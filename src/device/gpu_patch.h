@@ -27,23 +27,12 @@ __device__ inline bool is_given(const void* given) {
 
 enum VendorFlag : std::uint32_t { kReads = 1, kWrites = 2, kPrefetches = 8 };
 
-// Of a patch that asks the lanes for the last one's address.
-template <class Patch, bool kWide>
-inline constexpr bool kAsksFirst = !kWide && requires {
-  Patch::kAsksFirst;
-};
 template <class Patch, bool kWide = false>
 __device__ void on_access(void* given, std::uint64_t pc, Space space, Access access,
                           std::uint64_t address, std::uint32_t width, std::uint32_t lanes) {
   auto& launch = *static_cast<GpuLaunch<Patch>*>(given);
   // Where only global memory is looked into, nothing else calls what looks into other memory.
   if (kWide && space != Space::kGlobal && launch.launch.global_only != 0) return;
-  if constexpr (kAsksFirst<Patch, kWide>) {
-    const std::uint32_t asked = GpuWarp<kWide>::low_of_last(lanes, address);
-    const GpuWarp<kWide> warp(space, access, pc, glance(launch.code), address, width, lanes, asked);
-    Patch::on_access(launch.state, launch.launch, warp);
-    return;
-  }
   const GpuWarp<kWide> warp(space, access, pc, launch.code, address, width, lanes);
   Patch::on_access(launch.state, launch.launch, warp);
 }

@@ -23,7 +23,8 @@ inline constexpr std::uint64_t kPlaceMask = (std::uint64_t{1} << 48) - 1;
 template <class Self, class Word, class Long, bool wide>
 class GpuSteps {
  public:
-  static constexpr bool kWide = wide, kBulk = wide;
+  static constexpr bool kWide = wide;
+  static constexpr unsigned kSiteBits = kGpuSiteBits;
   __device__ static std::uint32_t number() {
     const std::uint32_t item = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     return item / kWarpLanes;
@@ -67,48 +68,8 @@ class GpuSteps {
     use(own, __match_any_sync(active(), own));
   }
 
-  // The lower half of the address of the last lane.
-  __device__ std::uint32_t last_low() const {
-    return low_of_lane(static_cast<std::uint32_t>(last_of(late(active()))));
-  }
-  template <class Test>
-  __device__ std::uint32_t lanes_that(Test test) const {
-    return __ballot_sync(active(), test(lane_id(), address()));
-  }
-  // Which lanes take a way is known without waiting for them.
-  template <class Test>
-  __device__ std::uint32_t lanes_here(Test test) const {
-    std::uint32_t so = 0, not_so = 0;
-    if (test(address())) {
-      so = __activemask();
-    } else {
-      not_so = __activemask();
-    }
-    return so != 0 ? so : active() & ~not_so;
-  }
-  // Each lane for which it is so looks who is with it. Should they not run together, none is.
-  template <class Test, class AndTest, class Then>
-  __device__ bool if_all(Test test, AndTest and_test, Then then) const {
-    if (!test(lane_id(), address())) return false;
-    if (!and_test(0, address())) return false;
-    if (__activemask() != active()) return false;
-    then();
-    return true;
-  }
-  template <class Value>
-  __device__ void leave(std::uint32_t* of_lanes, Value value) const {
-    ::pasta::device::leave(of_lanes[lane_id()], value(address()));
-  }
-  // Whether the lanes follow one another without a gap.
-  __device__ bool is_run() const {
-    return __match_any_sync(active(), address() - width() * rank(active())) == active();
-  }
-  // One lane does it, of which all are told.
-  template <class Change>
-  __device__ bool once(Change change) const {
-    return __any_sync(active(), is_first(active()) && change(address())) != 0;
-  }
-
+  // Waits for all active lanes, should they not run together any more.
+  __device__ void gather() const { __syncwarp(active()); }
   __device__ bool all_of(bool is_so) const { return __all_sync(active(), is_so) != 0; }
   __device__ static bool is_turn(std::uint32_t) { return true; }
   __device__ std::uint32_t lanes_of(std::uint32_t key, std::uint32_t) const {
@@ -122,7 +83,8 @@ class GpuSteps {
   __device__ void add(std::uint32_t mask, std::uint64_t& to, std::uint32_t more) const {
     if (is_first(mask)) ::pasta::device::add(to, more);
   }
-  __device__ void raise(std::uint32_t mask, std::uint64_t& to, std::uint64_t value) const {
+  template <class Value>
+  __device__ void raise(std::uint32_t mask, std::uint64_t& to, const Value& value) const {
     if (is_first(mask)) ::pasta::device::raise(to, value);
   }
   template <class Row, std::size_t kCount>
@@ -142,33 +104,6 @@ class GpuSteps {
     ::pasta::device::add(to[own == 0 ? at_first : at_second], own == 0 ? first : second);
     if (mask == own_lane()) ::pasta::device::add(to[at_second], second);
   }
-  template <class Use>
-  __device__ void spread(std::uint32_t mask, Use use) const {
-    const std::uint64_t begin = address() - width() * rank(mask);
-    const bool whole = (__match_any_sync(active(), begin) & mask) == mask;
-    const std::uint32_t sharing = whole ? mask : own_lane();
-    use(whole ? begin : address(), width() * static_cast<std::uint32_t>(__popc(sharing)),
-        Turns{sharing});
-  }
-  template <class Use>
-  __device__ void spread_known(bool run, Use use) const {
-    const std::uint32_t sharing = run ? active() : own_lane();
-    use(static_cast<std::uint32_t>(address()) - width() * rank(sharing),
-        width() * static_cast<std::uint32_t>(__popc(sharing)), Turns{sharing});
-  }
-  struct Turns {
-    std::uint32_t sharing;
-    // No two lanes take the same.
-    __device__ bool are_shared() const { return (sharing & (sharing - 1)) != 0; }
-    __device__ std::uint32_t first() const { return rank(sharing); }
-    // Counted each time, as there is no register for it.
-    __device__ std::uint32_t step() const {
-      std::uint32_t count;
-      asm volatile("popc.b32 %0, %1;" : "=r"(count) : "r"(sharing));
-      return count;
-    }
-  };
-
   // The active lane before the calling one: whether there is none, and what it has.
   struct Before {
     bool is_none;
@@ -178,6 +113,19 @@ class GpuSteps {
     const std::uint32_t lanes = active() & ~lanes_from();
     return {lanes == 0, __shfl_sync(active(), own, last_of(lanes))};
   }
+  // The same of addresses, of which the lower half is told: whether the upper half is the calling
+  // lane's. Before the first lane that takes part there is itself.
+  __device__ bool is_near_lane_before(std::uint32_t& low) const {
+    const int lane = lane_before();
+    const auto high = static_cast<std::uint32_t>(address() >> 32);
+    const bool is_near = __shfl_sync(active(), high, lane) == high;
+    low = __shfl_sync(active(), low_of_address(), lane);
+    return is_near;
+  }
+  // Of the calling lane among those that take part.
+  __device__ unsigned rank() const { return rank(active()); }
+  // How many lanes it is from there.
+  __device__ std::uint32_t from_lane_before() const { return lane_id() - lane_before(); }
   __device__ std::uint32_t lanes_with(bool is_so) const { return __ballot_sync(active(), is_so); }
   // How many of `mask` are behind the calling lane and before the next of `stops`.
   __device__ static std::uint32_t count_until(std::uint32_t stops, std::uint32_t mask) {
@@ -191,7 +139,9 @@ class GpuSteps {
     return opaque(__ballot_sync(active(), (same & lanes_before()) == 0));
   }
   __device__ static bool is_in(std::uint32_t mask) { return (mask & own_lane()) != 0; }
-  __device__ static bool is_first(std::uint32_t mask) { return (mask & (0 - mask)) == own_lane(); }
+  __device__ static bool is_first(std::uint32_t mask) {
+    return (mask & lanes_up_to()) == own_lane();
+  }
   // Whether a lane before the calling one is.
   __device__ static bool is_behind(std::uint32_t mask) { return (mask & lanes_before()) != 0; }
   // use(first, last) for numbers of lanes that say one, other than kNone: of lanes that follow one
@@ -230,36 +180,75 @@ class GpuSteps {
   }
 
   __device__ Passes passes() const {
-    const unsigned words = (width() + kWordBytes - 1) / kWordBytes;
-    if (words > 4) {
+    if (width() > 1u << kMostPassedBits) {
       // As wide as only copies of one lane are.
       const std::uint64_t first = address() / kWordBytes;
       const std::uint64_t end = (address() + width() + kWordBytes - 1) / kWordBytes;
       const auto needed = static_cast<unsigned>((end - first + kBanks - 1) / kBanks);
       return {needed, 1};  // of one lane
     }
-    const unsigned log = words <= 1 ? 0 : words == 2 ? 1 : 2;  // of words, of parts
-    const unsigned at_once = kWarpLanes >> log;
-    const unsigned part = lane_id() / at_once;
-    unsigned parts = 0;
-    for (unsigned i = 0; i < 1u << log; ++i) {
-      parts += (active() >> i * at_once & (~0u >> (kWarpLanes - at_once))) != 0 ? 1 : 0;
-    }
+    const Word least(passes_without_conflicts(lowest_bit(width())));
+    return {least + conflicts(lowest_bit(width())), least};
+  }
+  // Of lanes that ask for 1 << width_bits bytes each. As many as ask for 32 words are served at
+  // once, a part of them after the other.
+  static constexpr unsigned kMostPassedBits = 5;
+  __device__ unsigned passes_without_conflicts(unsigned width_bits) const {
+    return __popc(lanes_with(is_first_of_part(active(), words_bits(width_bits))));
+  }
+  // Passes more than that.
+  __device__ unsigned conflicts(unsigned width_bits) const {
     // Of pieces of as many words as a lane asks for there are as many banks as lanes at once.
-    const auto piece = static_cast<std::uint32_t>(address() / kWordBytes) >> log;
+    const unsigned words = words_bits(width_bits);
+    const std::uint32_t piece = low_of_address() / kWordBytes >> words;
     const std::uint32_t in_bank =
-        __match_any_sync(active(), part * kWarpLanes + (piece & (at_once - 1)));
+        __match_any_sync(active(), first_of_part(words) | (piece & (kWarpLanes - 1) >> words));
     // Mostly each lane has a bank for itself.
-    if (__all_sync(active(), (in_bank & (in_bank - 1)) == 0)) return {parts, parts};
-    const std::uint32_t same = __match_any_sync(active(), piece << log | part);
-    const std::uint32_t different = __ballot_sync(active(), (same & lanes_before()) == 0);
-    const unsigned own = __popc(in_bank & different);
-    unsigned needed = 0;
-    for (unsigned i = 0; i < 1u << log; ++i) needed += largest(part == i ? own : 0);
-    return {needed, parts};
+    if (__all_sync(active(), (in_bank & (in_bank - 1)) == 0) != 0) return 0;
+    // Shared memory is less than 128 MiB, and what a lane asks for begins at a multiple of it.
+    const std::uint32_t same = __match_any_sync(
+        active(), first_of_part(words) << 27 | (low_of_address() & (1u << 27) - kWordBytes));
+    // Pieces that the bank of the calling lane still has to serve after each pass of its part.
+    unsigned left = __popc(in_bank & lanes_with((same & lanes_before()) == 0)) - 1, more = 0;
+    for (;;) {
+      const std::uint32_t waiting = lanes_with(left != 0);
+      if (waiting == 0) return more;
+      more += __popc(lanes_with(left != 0 && is_first_of_part(waiting, words)));
+      if (left != 0) --left;
+    }
   }
 
   __device__ std::uint32_t span() const { return last_of(active()) - first_of(active()) + 1; }
+  // Of so many lanes and pieces, both less 1, each lane so many bytes further than the one before,
+  // the first 0. `same`: all of them ask for the same.
+  template <class Same>
+  __device__ Pattern pattern_of(std::uint32_t lanes, std::uint32_t pieces, std::uint32_t further,
+                                Same same) const {
+    if (lanes == 0) return Pattern::kSingle;
+    if (pieces == 0) return Pattern::kUnit;
+    if (pieces != lanes) return pieces * 4 + 3 < lanes ? Pattern::kPieces : Pattern::kGather;
+    if (same()) return Pattern::kBroadcast;
+    const std::uint32_t second = second_lane();
+    const std::uint32_t apart = second - first_of(active());
+    const auto bytes = static_cast<std::int32_t>(__shfl_sync(active(), further, second));
+    const bool even =
+        (apart & (apart - 1)) == 0 && further == (bytes >> first_of(apart)) * from_lane_before();
+    return __all_sync(active(), even) != 0 ? Pattern::kStrided : Pattern::kGather;
+  }
+  // Of addresses of which the lower half is all there is.
+  __device__ Pattern pattern_of_low(unsigned width_bits) const {
+    const std::uint32_t further =
+        low_of_address() - __shfl_sync(active(), low_of_address(), lane_before());
+    const std::uint32_t pieces = __popc(lanes_with(further != from_lane_before() << width_bits));
+    return pattern_of(lanes() - 1, pieces, further,
+                      [&] { return __all_sync(active(), further == 0) != 0; });
+  }
+  // Of strided lanes.
+  __device__ std::int64_t step() const {
+    const std::uint32_t first = first_of(active()), second = second_lane();
+    return static_cast<std::int32_t>(low_of_lane(second) - low_of_lane(first)) >>
+           first_of(second - first);
+  }
   template <class Tell>
   __device__ Pattern pattern(Tell tell) const {
     if (lanes() == 1) return Pattern::kSingle;
@@ -274,6 +263,10 @@ class GpuSteps {
   }
   __device__ unsigned crowd() const {
     return largest(__popc(__match_any_sync(active(), address())));
+  }
+  // Of addresses of which the lower half is all there is.
+  __device__ unsigned crowd_of_low() const {
+    return largest(__popc(__match_any_sync(active(), low_of_address())));
   }
 
  private:
@@ -303,6 +296,20 @@ class GpuSteps {
     return __match_any_sync(active(), address() - step * lane_id());
   }
 
+  __device__ std::uint32_t second_lane() const { return first_of(active() & (active() - 1)); }
+  __device__ int lane_before() const {
+    return last_of((active() & lanes_before()) | (active() & (0 - active())));
+  }
+  __device__ static unsigned words_bits(unsigned width_bits) {
+    return width_bits > 2 ? width_bits - 2 : 0;
+  }
+  __device__ static bool is_first_of_part(std::uint32_t mask, unsigned words) {
+    return (mask & lanes_before()) >> first_of_part(words) == 0;
+  }
+  // The first lane of those that are served together with the calling one.
+  __device__ static unsigned first_of_part(unsigned words) {
+    return lane_id() >> (5 - words) << (5 - words);
+  }
   // Of the calling lane among these. Each of these asks the GPU for another number, so that none of
   // them is kept in a register.
   __device__ static unsigned rank(std::uint32_t mask) { return __popc(mask & lanes_up_to()) - 1; }
@@ -313,14 +320,10 @@ class GpuSteps {
   }
   // Of numbers up to 32.
   __device__ unsigned largest(unsigned own) const {
-    if (__all_sync(active(), own <= 1)) return __any_sync(active(), own == 1) ? 1 : 0;
     unsigned most = 0;
-    bool may_be = true;
+    // Bit by bit: of those that are the largest so far, whether one has it.
     PASTA_ROLLED for (unsigned bit = 32; bit != 0; bit >>= 1) {
-      const bool has = may_be && (own & bit) != 0;
-      if (!__any_sync(active(), has)) continue;
-      most |= bit;
-      may_be = has;
+      if (__any_sync(active(), (own & ~(bit - 1)) == (most | bit)) != 0) most |= bit;
     }
     return most;
   }
@@ -368,26 +371,18 @@ class GpuWarp : public GpuSteps<GpuWarp<wide>, std::uint32_t, std::uint64_t, wid
   std::uint64_t site;
   std::uint32_t width;
   std::uint32_t active;
-  std::uint64_t address;  // of the calling lane
-  std::uint32_t asked;    // see first_last_low()
+  std::uint64_t address;  // of the calling lane; of memory that is not global the lower half
 
   // Of the calling lane and those that came here with it.
   __device__ GpuWarp(Space of_space, Access of_access, std::uint64_t at, std::uint64_t begin,
-                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes,
-                     std::uint32_t asked_first = 0)
+                     std::uint64_t where, std::uint32_t bytes, std::uint32_t lanes)
       : space(of_space),
         access(of_access),
         site((at - begin) & kPlaceMask),
         width(bytes),
         active(lanes),
-        address(where),
-        asked(asked_first) {}
-  __device__ std::uint32_t first_last_low() const { return asked; }
-  // Asking takes five registers: so it is done before anything else is known.
-  __device__ static std::uint32_t low_of_last(std::uint32_t lanes, std::uint64_t where) {
-    return __shfl_sync(lanes, static_cast<std::uint32_t>(where),
-                       31 - __clz(static_cast<int>(lanes)));
-  }
+        address(of_space == Space::kGlobal ? where : static_cast<std::uint32_t>(where)) {}
+
   // Registers are too few for what is known from others.
   __device__ GpuWarp with(Access kind, std::uint32_t bytes) const {
     GpuWarp same = *this;
@@ -409,12 +404,12 @@ class GpuWarp<wide>::Kept
   struct Memory {
     Aside<Access> access;
     Aside<std::uint32_t> width, active;
-    Aside<std::uint64_t> address;
+    AsideHalves address;  // so that an upper half of 0 is in no register
   };
   Space space;  // which is known to whoever compiles this
   Aside<Access>& access;
   Aside<std::uint32_t>&width, &active;
-  Aside<std::uint64_t>& address;
+  AsideHalves& address;
 
   __device__ Kept(Memory& memory, Space of_space)
       : space(of_space),

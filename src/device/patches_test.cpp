@@ -222,21 +222,6 @@ TEST(Launch, FindsTheObjectAmongAnyNumber) {
   }
 }
 
-TEST(Hints, TellOfOneOfSeveralObjectsThatLieTogether) {
-  const std::vector<MemoryObject> objects = {{4096, 64, 1}, {8192, 64, 2}};
-  const Launch launch = {.objects = objects.data(), .object_count = 2};
-  std::uint64_t words = 0;
-  const auto places = Marks::plan(launch, {.together = 1024, .each = 1024}, words);
-  std::vector<std::uint32_t> seen(ObjectHints::kCount);
-  const ObjectHints hints{seen.data()};
-  for (int again = 0; again < 2; ++again) {
-    EXPECT_EQ(hints.find(launch, places.data(), 8200, 4), 1u);
-    EXPECT_EQ(hints.find(launch, places.data(), 4100, 4), 0u);
-    EXPECT_EQ(hints.find(launch, places.data(), 4160, 4), kNoObject) << "behind its end";
-  }
-  EXPECT_EQ(seen[0], 2u) << "what was found first";
-}
-
 TEST(Pieces, TellTheSameAsLookingForIt) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << Pieces::kBits,
                           kHigh = std::uint64_t{1} << 40;
@@ -278,15 +263,15 @@ TEST(Pieces, TellTheSameAsLookingForIt) {
   std::vector<Pieces::Piece> few(kCount);
   Pieces::plan(std::span(places).first(6), few);
   const auto piece = [&](std::uint64_t address) {
-    return few[(address >> Pieces::kBits) % kCount].row;
+    return few[(address >> Pieces::kBits) % kCount].target.row;
   };
   EXPECT_EQ(piece(kHigh), 5u) << "the smaller of two that have all of theirs";
   EXPECT_EQ(piece(kHigh + 2 * kPiece), 1u) << "that has most of it";
   EXPECT_EQ(piece(kHigh + 3 * kPiece), 4u);
   std::vector<Pieces::Piece> more(2 * kCount);
   Pieces::plan(std::span(places).first(6), more);
-  EXPECT_EQ(more[0].row, 1u);
-  EXPECT_EQ(more[kCount].row, 5u) << "beside that which has its place where there are few";
+  EXPECT_EQ(more[0].target.row, 1u);
+  EXPECT_EQ(more[kCount].target.row, 5u) << "beside that which has its place where there are few";
 }
 
 TEST(Pieces, AreAsManyAsMemoryNeeds) {

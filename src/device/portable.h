@@ -40,6 +40,13 @@ PASTA_DEVICE inline unsigned lowest_bit(std::uint64_t bits) {
   return static_cast<unsigned>(__builtin_ctzll(bits));
 #endif
 }
+PASTA_DEVICE inline unsigned lowest_bit(std::uint32_t bits) {
+#ifdef PASTA_ON_GPU
+  return static_cast<unsigned>(__ffs(static_cast<int>(bits)) - 1);
+#else
+  return static_cast<unsigned>(__builtin_ctz(bits));
+#endif
+}
 PASTA_DEVICE inline unsigned highest_bit(std::uint64_t bits) {
 #ifdef PASTA_ON_GPU
   return static_cast<unsigned>(63 - __clzll(static_cast<long long>(bits)));
@@ -63,6 +70,10 @@ __device__ inline T fixed(const T& at) {
     const uint2 low = __ldg(reinterpret_cast<const uint2*>(&at)),
                 high = __ldg(reinterpret_cast<const uint2*>(&at) + 1);
     return T{low.x, low.y, high.x, high.y};
+  } else if constexpr (std::is_class_v<T>) {
+    static_assert(sizeof(T) == sizeof(uint2) && alignof(T) == alignof(uint2));
+    const uint2 both = __ldg(reinterpret_cast<const uint2*>(&at));
+    return T{both.x, both.y};
   } else {
     static_assert(sizeof(T) == sizeof(std::uint64_t));
     return __ldg(reinterpret_cast<const unsigned long long*>(&at));
@@ -129,14 +140,6 @@ __device__ inline std::uint32_t glance(const std::uint32_t& at) {
   asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(seen) : "l"(global_address(at)));
   return seen;
 }
-// The same of two numbers that lie together.
-template <class T>
-__device__ inline T glance_at_both(const T& at) {
-  static_assert(sizeof(T) == sizeof(uint2) && alignof(T) == alignof(uint2));
-  std::uint32_t a, b;
-  asm volatile("ld.global.ca.v2.u32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "l"(global_address(at)));
-  return T{a, b};
-}
 #else
 template <class T>
 const T& fixed(const T& at) {
@@ -179,10 +182,13 @@ PASTA_DEVICE inline void add_row(Row& to, const Row& more) {
   }
 }
 // To at least `value`. Most of the time it is already.
-PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
+template <class Value>
+PASTA_DEVICE inline void raise(std::uint64_t& to, const Value& value) {
 #ifdef PASTA_ON_GPU
-  if (glance(to) >= value) return;
-  asm volatile("red.global.max.u64 [%0], %1;" ::"l"(global_address(to)), "l"(value) : "memory");
+  // What lies aside is read only now.
+  if (glance(to) >= std::uint64_t{value}) return;
+  asm volatile("red.global.max.u64 [%0], %1;" ::"l"(global_address(to)), "l"(std::uint64_t{value})
+               : "memory");
 #else
   if (to < value) to = value;
 #endif
@@ -192,26 +198,6 @@ PASTA_DEVICE inline void raise(std::uint64_t& to, std::uint64_t value) {
 PASTA_DEVICE inline void set_bits(std::uint32_t& to, std::uint32_t bits) {
 #ifdef PASTA_ON_GPU
   asm volatile("red.global.or.b32 [%0], %1;" ::"l"(global_address(to)), "r"(bits) : "memory");
-#else
-  to |= bits;
-#endif
-}
-PASTA_DEVICE inline void set_bits_unless_set(std::uint32_t& to, std::uint32_t bits) {
-#ifdef PASTA_ON_GPU
-  if ((glance(to) & bits) == bits) return;
-#endif
-  set_bits(to, bits);
-}
-// Of lanes that set the same in the same number, one does.
-PASTA_DEVICE inline void set_bits_once(std::uint32_t& to, std::uint32_t bits) {
-#ifdef PASTA_ON_GPU
-  if ((glance(to) & bits) == bits) return;
-  const std::uint64_t at = global_address(to);
-  const std::uint32_t same = __match_any_sync(__activemask(), at << 32 | bits);
-  std::uint32_t before;
-  asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
-  if ((same & before) != 0) return;
-  asm volatile("red.global.or.b32 [%0], %1;" ::"l"(at), "r"(bits) : "memory");
 #else
   to |= bits;
 #endif
@@ -240,28 +226,11 @@ PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) 
   const std::uint64_t before = replace_zero(to, value);
   return before == 0 ? value : before;
 }
-// A value of 32 or 64 bits that is only a hint: whoever reads it may see this or what was there
-// before.
-template <class T>
-PASTA_DEVICE inline void leave(T& at, std::type_identity_t<T> value) {
-#ifdef PASTA_ON_GPU
-  if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
-    asm volatile("st.global.u64 [%0], %1;" ::"l"(global_address(at)), "l"(value) : "memory");
-  } else {
-    asm volatile("st.global.u32 [%0], %1;" ::"l"(global_address(at)), "r"(value) : "memory");
-  }
-#else
-  at = value;
-#endif
-}
+// A value that whoever reads it may see as it is or as it was before.
 template <class T>
 PASTA_DEVICE inline T hint(const T& at) {
 #ifdef PASTA_ON_GPU
-  if constexpr (std::is_class_v<T>) {
-    return glance_at_both(at);
-  } else {
-    return glance(at);
-  }
+  return glance(at);
 #else
   return at;
 #endif
@@ -296,15 +265,6 @@ PASTA_DEVICE inline void forget_hints() {
   if (warp % 4 == 0) __threadfence();
 #endif
 }
-// Until it is not 0, and not for long.
-PASTA_DEVICE inline void await([[maybe_unused]] const std::uint32_t& at) {
-#ifdef PASTA_ON_GPU
-  PASTA_ROLLED for (unsigned i = 0; i < 64 && latest(at) == 0; ++i) {
-    asm volatile("nanosleep.u32 200;");
-  }
-#endif
-}
-
 // Bits of the result depend on all bits of the value.
 PASTA_DEVICE inline std::uint32_t mix(std::uint64_t value) {
   auto mixed =

@@ -9,7 +9,7 @@
 namespace pasta::device {
 namespace {
 
-std::uint32_t shift_of(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
+std::uint32_t shift_for(std::uint64_t bytes, std::uint64_t most_bits, std::uint64_t least_granule) {
   const auto width = [](std::uint64_t of) {
     return static_cast<std::uint32_t>(std::bit_width(of));
   };
@@ -31,33 +31,46 @@ std::vector<std::uint32_t> Marks::shifts(const Launch& launch, const Room& room)
   for (std::uint64_t each = std::max<std::uint64_t>(room.each, 64);; each /= 2) {
     std::uint64_t words = 0;
     for (std::uint32_t i = 0; i < launch.object_count; ++i) {
-      shifts[i] = shift_of(launch.objects[i].bytes, each, room.least_granule);
+      shifts[i] = shift_for(launch.objects[i].bytes, each, room.least_granule);
       words += (launch.objects[i].bytes >> shifts[i]) / 32 + 1;
     }
     if (each <= 64 || words <= room.together / 32) return shifts;
   }
 }
 
-std::vector<Marks::Place> Marks::plan(const Launch& launch, const Room& room,
-                                      std::uint64_t& words) {
-  std::vector<Place> places;
-  const std::vector<std::uint32_t> shifts = Marks::shifts(launch, room);
-  words = 0;
-  for (std::uint32_t i = 0; i < launch.object_count; ++i) {
-    const MemoryObject& object = launch.objects[i];
-    places.push_back({object.address, object.bytes, static_cast<std::uint32_t>(words), shifts[i]});
-    words += (object.bytes >> shifts[i]) / 32 + 1;
-  }
-  return places;
+std::uint64_t Marks::words_of(const MemoryObject& object, std::uint32_t shift) {
+  const std::uint64_t first = object.address >> shift;
+  return (first % 32 + (granules_of(object, shift) - 1)) / 32 + 1;
 }
 
-std::uint64_t Marks::touched(std::uint32_t index, const MemoryObject& object) const {
-  const Place place = places[index];
-  std::uint64_t granules = 0;
-  for (std::uint64_t i = 0; i <= (object.bytes >> place.shift) / 32; ++i) {
-    granules += count_bits(words[place.first_word + i]);
+std::vector<Marks::Run> Marks::runs(const std::uint32_t* first_word, const MemoryObject& object,
+                                    std::uint32_t shift) {
+  // Marks are numbered from the beginning of their first word, where no granule of the object may
+  // be; its first may begin before it.
+  const std::uint64_t first = (object.address >> shift) % 32;
+  const std::uint64_t end = first + granules_of(object, shift);
+  const std::uint64_t before =
+      object.address - ((object.address >> shift) - first) * granule(shift);
+  const auto byte = [&](std::uint64_t mark) {
+    return std::min(std::max(mark << shift, before) - before, object.bytes);
+  };
+  // The first from `at` on that is set, or is not; `end` when there is none.
+  const auto next = [&](std::uint64_t at, bool set) {
+    while (at < end) {
+      const std::uint32_t word = set ? first_word[at / 32] : ~first_word[at / 32];
+      const std::uint32_t rest = word >> at % 32;
+      if (rest != 0) return std::min(at + lowest_bit(rest), end);
+      at = (at / 32 + 1) * 32;
+    }
+    return end;
+  };
+  std::vector<Run> runs;
+  for (std::uint64_t at = first;;) {
+    const std::uint64_t begin = next(at, true);
+    if (begin >= end) return runs;
+    at = next(begin, false);
+    runs.emplace_back(byte(begin), byte(at));
   }
-  return std::min(granules << place.shift, object.bytes);
 }
 
 std::uint32_t Pieces::count(const Launch& launch) {
@@ -110,9 +123,9 @@ Pieces::Table Pieces::lay_out(const Launch& objects, std::span<const Place> plac
 
 void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
   // That of nothing holds no byte.
-  std::ranges::fill(pieces, Piece{.first = 1, .last = 0, .row = 0, .base = 0});
+  std::ranges::fill(pieces, Piece{.ends = {1, 0}, .target = {}});
   const auto bytes = [](const Piece& piece) {
-    return (piece.last & kInPiece) + 1 - (piece.first & kInPiece);
+    return (piece.ends.last & kInPiece) + 1 - (piece.ends.first & kInPiece);
   };
   std::vector<std::uint64_t> object_bytes(pieces.size());  // of the object of each
   for (const Place& place : places) {
@@ -125,12 +138,10 @@ void Pieces::plan(std::span<const Place> places, std::span<Piece> pieces) {
     for (std::uint64_t at = first_piece; at <= last_piece && at - first_piece < pieces.size();
          ++at) {
       const auto tag = static_cast<std::uint32_t>(at >> kLeastCountBits);
-      Piece piece = {.first = tag << kBits,
-                     .last = kInPiece | tag >> kLowTagBits << kBits,
-                     .row = place.row,
-                     .base = place.base};
-      if (at == first_piece) piece.first |= static_cast<std::uint32_t>(begin) & kInPiece;
-      if (at == last_piece) piece.last &= static_cast<std::uint32_t>(last) | ~kInPiece;
+      Piece piece = {.ends = {tag << kBits, kInPiece | tag >> kLowTagBits << kBits},
+                     .target = place.target};
+      if (at == first_piece) piece.ends.first |= static_cast<std::uint32_t>(begin) & kInPiece;
+      if (at == last_piece) piece.ends.last &= static_cast<std::uint32_t>(last) | ~kInPiece;
       const std::uint64_t which = at & (pieces.size() - 1);
       const std::uint32_t here = bytes(piece), there = bytes(pieces[which]);
       if (here > there || (here == there && place.bytes < object_bytes[which])) {

@@ -14,36 +14,18 @@ namespace {
 // Of one object; beyond it, they are kept more coarsely.
 constexpr std::size_t kMostRuns = 1024;
 
-using Run = std::pair<std::uint64_t, std::uint64_t>;
+using Run = Marks::Run;
 
-// The first granule from `at` on that is marked, or is not; `granules` when there is none.
-std::uint64_t next(const std::uint32_t* words, std::uint64_t granules, std::uint64_t at,
-                   bool marked) {
-  while (at < granules) {
-    const std::uint32_t word = marked ? words[at / 32] : ~words[at / 32];
-    const std::uint32_t rest = word >> at % 32;
-    if (rest != 0) return std::min(at + lowest_bit(rest), granules);
-    at = (at / 32 + 1) * 32;
-  }
-  return granules;
-}
-
-// Granules [begin, end) that are marked.
-std::vector<Run> runs_of(const std::uint32_t* words, std::uint64_t granules) {
-  std::vector<Run> runs;
-  for (std::uint64_t end = 0;;) {
-    const std::uint64_t begin = next(words, granules, end, true);
-    if (begin >= granules) return runs;
-    end = next(words, granules, begin, false);
-    runs.emplace_back(begin, end);
-  }
-}
-
-// In granules twice as large.
-std::vector<Run> halved(const std::vector<Run>& runs) {
+// In granules of so many bytes, which begin at multiples of that.
+std::vector<Run> coarser(const std::vector<Run>& runs, const MemoryObject& object,
+                         std::uint64_t granule) {
+  const auto down = [&](std::uint64_t byte) {
+    const std::uint64_t begin = (object.address + byte) / granule * granule;
+    return std::max(begin, object.address) - object.address;
+  };
   std::vector<Run> coarse;
   for (const auto& [begin, end] : runs) {
-    const Run run = {begin / 2, (end + 1) / 2};
+    const Run run = {down(begin), std::min(down(end + (granule - 1)), object.bytes)};
     if (!coarse.empty() && run.first <= coarse.back().second) {
       coarse.back().second = run.second;
     } else {
@@ -70,15 +52,13 @@ ReusePatch::Shared ReusePatch::share(const Launch& objects, const Settings& sett
   const std::vector<std::uint32_t> shifts = Marks::shifts(objects, settings.marks);
   const Pieces::Target nothing = {.row = kFirstRow, .base = 0};
   // More objects than rows have numbers: the last ones are as good as none.
-  constexpr std::uint64_t kMost = (std::uint64_t{1} << kRowBits) - 1 - kFirstRow;
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << Marks::kRowBits) - 1 - kFirstRow;
   const auto places = Pieces::places(objects, [&](std::uint32_t i) {
     const MemoryObject& object = objects.objects[i];
     if (i >= kMost) return nothing;
-    const Pieces::Target target = {
-        .row = static_cast<std::uint32_t>(kFirstRow + i + 1) | shifts[i] << kRowBits | kIsObject,
-        .base = static_cast<std::uint32_t>((words_at / 4 + shared.words) * 32 -
-                                           (object.address >> shifts[i]))};
-    shared.words += (granules_of(object, shifts[i]) - 1) / 32 + 1;
+    const Pieces::Target target = Marks::target(object, shifts[i], words_at / 4 + shared.words,
+                                                static_cast<std::uint32_t>(kFirstRow + i + 1));
+    shared.words += Marks::words_of(object, shifts[i]);
     return target;
   });
   shared.prints_at =
@@ -111,10 +91,10 @@ PatchResult ReusePatch::result(const Launch& launch, const State& state, const N
         total_row(state.sets, state.shared.copies, state.shared.rows, known ? i + 1 : 0);
     row.counts.asked_bytes = counts.asked_bytes;
     row.counts.sectors = counts.sectors;
-    const std::uint32_t shift = known ? shift_of(state.shared.objects.places[i].row) : 0;
-    const std::uint64_t count = known ? granules_of(launch.objects[i], shift) : 0;
+    const std::uint32_t target = known ? state.shared.objects.places[i].target.row : 0;
+    const std::uint32_t shift = Marks::shift_of(target);
     const std::uint32_t* marks = words;
-    words += known && has_object(state.shared.objects.places[i].row) ? (count - 1) / 32 + 1 : 0;
+    if (Marks::has_object(target)) words += Marks::words_of(launch.objects[i], shift);
     if (row.counts.sectors == 0) continue;
     if (!known) {
       append_row(sets, row);
@@ -123,19 +103,13 @@ PatchResult ReusePatch::result(const Launch& launch, const State& state, const N
     const MemoryObject& object = launch.objects[i];
     append_object(objects, object, names);
     row.object = object.number;
-    row.granule = row.run_granule = std::uint64_t{1} << shift;
-    // Its first granule may begin before it.
-    const std::uint64_t before = object.address & (row.granule - 1);
-    std::vector<Run> runs = runs_of(marks, count);
-    const auto bytes_of = [&](const Run& run) {
-      return Run{std::max(run.first * row.run_granule, before) - before,
-                 std::min(run.second * row.run_granule - before, object.bytes)};
-    };
-    for (const Run& run : runs) row.counts.touched += bytes_of(run).second - bytes_of(run).first;
-    for (; runs.size() > kMostRuns; row.run_granule *= 2) runs = halved(runs);
+    row.granule = row.run_granule = Marks::granule(shift);
+    std::vector<Run> runs = Marks::runs(marks, object, shift);
+    for (const Run& run : runs) row.counts.touched += run.second - run.first;
+    while (runs.size() > kMostRuns) runs = coarser(runs, object, row.run_granule *= 2);
     append_row(sets, row);
     for (const Run& run : runs) {
-      append_row(all_runs, RunRow{object.number, bytes_of(run).first, bytes_of(run).second});
+      append_row(all_runs, RunRow{object.number, run.first, run.second});
     }
   }
   FingerprintRow sum;

@@ -43,8 +43,7 @@ struct ReusePatch {
     std::uint64_t sectors;  // of each object by itself
   };
   // Where the arrays of a launch begin that lanes use is in the pieces, or here, in bytes from the
-  // header; base of an object is the bit for its first granule, less what the address of that is in
-  // granules, so that granules begin at multiples of their size.
+  // header.
   struct Shared {
     Pieces::Table objects;
     std::uint32_t copies, rows;  // rows of each copy, some of which may be none's
@@ -80,12 +79,13 @@ struct ReusePatch {
       std::uint32_t mask = warp.active, firsts;
       if (warp.all_of(here & (before.is_none |
                               ((sector >= before.value) & ((sector ^ before.value) < kSectors))))) {
-        mark_order(state, warp, row, found.base, sector, before);
+        marks(state).template in_order<kSectorBits, true>(warp, {row, found.base}, kSectorBits,
+                                                          before.is_none, sector, before.value);
         firsts = warp.lanes_with(before.is_none | (sector != before.value));
       } else {
         mask = warp.lanes_of(row, warp.active);
         firsts = warp.first_of_sectors(mask);
-        mark_any(state, warp, row, found.base);
+        marks(state).any(warp, {row, found.base});
       }
       leave_print(state, warp, firsts);
       add(state, warp, mask, row, count_bits(firsts & mask));
@@ -95,20 +95,6 @@ struct ReusePatch {
   static PatchResult result(const Launch& launch, const State& state, const Names& names);
 
  private:
-  // Of Target::row: which row from the header on, then how large a granule is, then whether there
-  // is an object.
-  static constexpr std::uint32_t kRowBits = 26, kIsObject = 1u << 31;
-  PASTA_DEVICE static std::uint32_t shift_of(std::uint32_t row) { return row >> kRowBits & 31; }
-  PASTA_DEVICE static bool has_object(std::uint32_t row) { return (row & kIsObject) != 0; }
-  PASTA_DEVICE static std::uint32_t granule_of(std::uint32_t row, std::uint32_t base,
-                                               std::uint64_t address) {
-    return base + static_cast<std::uint32_t>(address >> shift_of(row));
-  }
-  // Of one word.
-  PASTA_DEVICE static std::uint32_t bits(std::uint32_t first, std::uint32_t last) {
-    return ~std::uint32_t{0} >> (31 - (last - first)) << first % 32;
-  }
-
   // So many bytes behind the header of the launch.
   template <class T>
   PASTA_DEVICE static T* at(const State& state, std::uint64_t bytes) {
@@ -126,33 +112,7 @@ struct ReusePatch {
 
   static constexpr std::uint32_t kSectors = (1u << Pieces::kBits) / kSectorBytes;  // of a piece
 
-  // Of lanes in the order of their sectors, all in one piece of an object.
-  template <class AnyWarp, class Before>
-  PASTA_DEVICE static void mark_order(const State& state, const AnyWarp& warp, std::uint32_t row,
-                                      std::uint32_t base, std::uint32_t sector,
-                                      const Before& before) {
-    // No granule is smaller than a sector.
-    const std::uint32_t shift = shift_of(row) - kSectorBits;
-    const std::uint32_t granule = granule_of(row, base, warp.address);
-    const std::uint32_t further = (sector >> shift) - (before.value >> shift);
-    const std::uint32_t fresh = warp.lanes_with(before.is_none | (further != 0));
-    // Of granules that follow one another within a word, the first lane marks all.
-    const bool begins = before.is_none | (further > 1) | ((further == 1) & (granule % 32 == 0));
-    const std::uint32_t beginnings = warp.lanes_with(begins);
-    if (begins) mark(state, granule, granule + warp.count_until(beginnings, fresh));
-  }
-  template <class AnyWarp>
-  PASTA_DEVICE static void mark_any(const State& state, const AnyWarp& warp, std::uint32_t row,
-                                    std::uint32_t base) {
-    const std::uint32_t granule =
-        opaque(has_object(row) ? granule_of(row, base, warp.address) : AnyWarp::kNone);
-    warp.runs(granule, [&](std::uint32_t first, std::uint32_t last) { mark(state, first, last); });
-  }
-
-  // Granules of one word.
-  PASTA_DEVICE static void mark(const State& state, std::uint32_t first, std::uint32_t last) {
-    set_bits(*at<std::uint32_t>(state, std::uint64_t{first / 32} * 4), bits(first, last));
-  }
+  PASTA_DEVICE static Marks marks(const State& state) { return {at<std::uint32_t>(state, 0)}; }
 
   // Where there are copies of rows, those of one lie together: changes of what lies together wait
   // for each other.
@@ -160,7 +120,7 @@ struct ReusePatch {
   PASTA_DEVICE static void add(const State& state, const AnyWarp& warp, std::uint32_t mask,
                                std::uint32_t row, std::uint32_t sectors) {
     const std::uint32_t which =
-        row % (1u << kRowBits) + warp.template copy<kCopies>() * fixed(state.shared.rows);
+        Marks::row_of(row) + warp.template copy<kCopies>() * fixed(state.shared.rows);
     auto* counts = at<std::uint64_t>(state, std::uint64_t{which} * sizeof(Counts));
     warp.add_two(mask, counts, PASTA_NUMBER(Counts, asked_bytes), count_bits(mask) * warp.width,
                  PASTA_NUMBER(Counts, sectors), sectors);
@@ -204,7 +164,7 @@ struct ReusePatch {
                [&](std::uint32_t row, std::uint32_t mask) {
                  add(state, warp, mask, row, warp.sectors(mask));
                  print_wide(state, warp, mask);
-                 if (has_object(row)) mark_wide(state, launch, warp, mask, row);
+                 if (Marks::has_object(row)) mark_wide(state, launch, warp, mask, row);
                });
   }
   template <class AnyWarp>
@@ -212,13 +172,7 @@ struct ReusePatch {
                                      std::uint32_t mask, std::uint32_t row) {
     warp.each(mask, [&](std::uint64_t address) {
       const std::uint32_t base = find(state, launch, address, warp.width).base;
-      std::uint32_t first = granule_of(row, base, address);
-      const std::uint32_t last = granule_of(row, base, address + (warp.width - 1));
-      PASTA_ROLLED while (first <= last) {
-        const std::uint32_t end = last < (first | 31) ? last : first | 31;
-        mark(state, first, end);
-        first = end + 1;
-      }
+      marks(state).one({row, base}, address, warp.width);
     });
   }
   template <class AnyWarp>

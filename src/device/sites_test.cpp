@@ -245,7 +245,7 @@ TEST(Sites, OfOneOrSeveralObjects) {
 }
 
 TEST(Sites, ThatFindNoRoomAreOneRow) {
-  Program program(1, 1, {}, {.sites = 4});
+  Program program(1, 1, {}, {.sites = 4, .outcomes = 0});
   program.run([](std::uint32_t, std::uint32_t, const Tell& tell) {
     for (std::uint64_t i = 0; i < 10; ++i) tell(Access::kRead, 4 * i, 4, Space::kShared);
   });
@@ -318,64 +318,38 @@ std::vector<Warp> made_up_warps() {
   return warps;
 }
 
-TEST(Shapes, ComeToTheSameWithoutBeingLookedAt) {
+TEST(Outcomes, OfMadeUpWarpsComeToTheSameInRows) {
   const std::vector<MemoryObject> objects = {
       {kIn, 0x8000, 1}, {kOut, 0x800, 2}, {kLarge, std::uint64_t{4} << 30, 3}};
   const Launch launch{.objects = objects.data(), .object_count = 3};
   // With marks of bytes, and with so little room that they are as coarse as they may be.
   for (const Marks::Room& room : {AccessPatch::Settings{}.marks, {.together = 64, .each = 64}}) {
-    // What is not among the outcomes is looked at each time.
     Program known(32, 1, objects, {.marks = room});
-    Program looked_at(32, 1, objects, {.outcomes = 0, .marks = room});
+    Program rows(32, 1, objects, {.outcomes = 0, .marks = room});
     for (const Warp& warp : made_up_warps()) {
-      for (Program* program : {&known, &looked_at}) {
+      for (Program* program : {&known, &rows}) {
         AccessPatch::on_access(program->state(), launch, warp);
       }
     }
-    EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses),
-              looked_at.rows<AccessRow>(TableId::kAccesses));
-    EXPECT_EQ(known.rows<SiteRow>(TableId::kSites), looked_at.rows<SiteRow>(TableId::kSites));
+    EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses), rows.rows<AccessRow>(TableId::kAccesses));
+    EXPECT_EQ(known.rows<SiteRow>(TableId::kSites), rows.rows<SiteRow>(TableId::kSites));
     EXPECT_EQ(known.rows<AccessRow>(TableId::kAccesses).size(), 5u);
   }
 }
 
-TEST(Shapes, AreNotLookedAtAgain) {
-  const std::vector<MemoryObject> objects = {{kIn, 0x1000, 1}};
-  const Launch launch{.objects = objects.data(), .object_count = 1};
-  Program program(32, 1, objects);
-  Warp warp;
-  warp.width = 4;
-  warp.active = ~0u;
-  const auto access = [&](std::uint64_t begin) {
-    for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) warp.address[lane] = begin + 4 * lane;
-    AccessPatch::on_access(program.state(), launch, warp);
-  };
-  access(kIn);
-  // So it shows whether what was kept is believed.
-  for (std::uint32_t i = 0; i < Shapes::kCount; ++i) {
-    Shapes::Slot& slot = program.state().shapes.slots[i];
-    if (slot.head.what == 0) continue;
-    slot.head.what = 7u << Shapes::kWhatBits | slot.head.what % (1u << Shapes::kWhatBits);
-  }
-  access(kIn + 0x800);
-  EXPECT_EQ(program.state().times[7], 1u);
-  access(kIn + 0x804);
-  access(kIn + 0x1000);
-  EXPECT_EQ(program.state().times[7], 1u) << "in another part of a sector, of another object";
-}
-
 TEST(Counters, DoNotWrap) {
-  // As if 2^33 lanes had been there before, in each of two copies.
+  // As if 2^33 lanes had been there before among the outcomes, and as many in rows.
   constexpr std::uint64_t kBefore = std::uint64_t{1} << 33;
-  Program program(32, 1, {{kIn, 128, 1}}, {.copies = 2});
-  const std::uint64_t apart = 2 + AccessPatch::kExtraRows;
-  for (const std::uint64_t copy : {0u, 1u}) {
-    program.state().objects[copy * apart + AccessPatch::kFirstObjectRow] = {
-        .reads = kBefore, .warps = kBefore / 32, .asked_bytes = 4 * kBefore};
-  }
+  Program program(32, 1, {{kIn, 128, 1}});
+  program.state().objects[AccessPatch::kFirstObjectRow] = {
+      .reads = kBefore, .warps = kBefore / 32, .asked_bytes = 4 * kBefore};
   program.run([](std::uint32_t, std::uint32_t lane, const Tell& tell) {
     tell(Access::kRead, kIn + 4 * lane, 4, Space::kGlobal);
   });
+  const KeyTable& outcomes = program.state().outcomes;
+  for (std::uint32_t i = 0; i < outcomes.capacity; ++i) {
+    if (outcomes.keys[i] != 0) program.state().times[i] += kBefore / 32;
+  }
   const PatchResult result = program.result();
   const auto parts = write_result(result, std::size_t{1} << 20);
   ASSERT_EQ(parts.size(), 1u);

@@ -96,14 +96,16 @@ PASTA_DEVICE inline Access access_of_key(std::uint64_t key) {
 PASTA_DEVICE inline SiteKey site_of_key(std::uint64_t key) {
   return {key >> 4, static_cast<Space>(key >> 2 & 3), static_cast<Access>((key & 3) - 1)};
 }
+// Of the number of a place on a GPU, where instructions lie 16 bytes apart, so many bits are 0.
+inline constexpr unsigned kGpuSiteBits = 4;
 // In rows: of all places that found no room in a table.
 inline constexpr std::uint64_t kOtherSites = ~std::uint64_t{0};
 
 // On the host.
 class Warp {
  public:
-  static constexpr bool kWide = true;   // a lane may ask for more than a sector
-  static constexpr bool kBulk = false;  // and not one lane for all
+  static constexpr bool kWide = true;       // a lane may ask for more than a sector
+  static constexpr unsigned kSiteBits = 0;  // of each site, that are 0
   Space space = Space::kGlobal;
   Access access = Access::kRead;
   std::uint64_t site = 0;    // place in the program, numbered by the launch, or an address
@@ -140,51 +142,7 @@ class Warp {
     }
   }
 
-  // The lower half of the address of the last lane; of a patch with kAsksFirst a GPU knows it from
-  // the beginning.
-  [[nodiscard]] std::uint32_t first_last_low() const { return last_low(); }
-  [[nodiscard]] std::uint32_t last_low() const {
-    return static_cast<std::uint32_t>(address[std::bit_width(active) - 1]);
-  }
-  // The lanes for which test(lane, address) holds.
-  template <class Test>
-  [[nodiscard]] std::uint32_t lanes_that(Test test) const {
-    std::uint32_t lanes = 0;
-    for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
-      const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
-      if (test(lane, address[lane])) lanes |= 1u << lane;
-    }
-    return lanes;
-  }
-  // The same without the lanes that do not run together with the calling one.
-  template <class Test>
-  [[nodiscard]] std::uint32_t lanes_here(Test test) const {
-    return lanes_that([&](std::uint32_t, std::uint64_t of) { return test(of); });
-  }
-  template <class Test, class AndTest, class Then>
-  bool if_all(Test test, AndTest and_test, Then then) const {
-    const std::uint32_t all = lanes_that(
-        [&](std::uint32_t lane, std::uint64_t of) { return test(lane, of) && and_test(lane, of); });
-    if (all != active) return false;
-    then();
-    return true;
-  }
-  template <class Value>
-  void leave(std::uint32_t* of_lanes, Value value) const {
-    for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      ::pasta::device::leave(of_lanes[lane], value(address[lane]));
-    }
-  }
-  // Whether the lanes follow one another without a gap. On the host nothing is gained by that.
-  [[nodiscard]] static bool is_run() { return false; }
-  [[nodiscard]] const Warp& with(Access, std::uint32_t) const { return *this; }
-  // The first lane does it, for all of them; whether it did.
-  template <class Change>
-  bool once(Change change) const {
-    return change(address[std::countr_zero(active)]);
-  }
-
+  static void gather() {}
   // What is so of the calling lane is so of all of them.
   [[nodiscard]] static bool all_of(bool is_so) { return is_so; }
   // These lanes, of which only what they have as a key in `match` needs be known.
@@ -192,7 +150,7 @@ class Warp {
   // The same, for what is seldom done: on a GPU it lies in memory meanwhile.
   class Kept {
    public:
-    static constexpr bool kBulk = Warp::kBulk;
+    static constexpr unsigned kSiteBits = Warp::kSiteBits;
     struct Memory {};
     Kept(Memory&, Space) {}
     void operator=(const Warp& warp) { warp_ = &warp; }
@@ -234,27 +192,6 @@ class Warp {
   void raise(std::uint32_t, std::uint64_t& to, std::uint64_t value) const {
     ::pasta::device::raise(to, value);
   }
-
-  // use(begin, bytes, turns) so that, of what bytes [begin, begin + bytes) are parts of, lanes that
-  // take the turns.first()-th, and from there on every turns.step()-th, take all that the lanes of
-  // `mask` ask for.
-  template <class Use>
-  void spread(std::uint32_t mask, Use use) const {
-    each(mask, [&](std::uint64_t begin) { use(begin, width, Turns{}); });
-  }
-
-  // The same, of which it is known whether the lanes are a run.
-  template <class Use>
-  void spread_known(bool, Use use) const {
-    each(active,
-         [&](std::uint64_t begin) { use(static_cast<std::uint32_t>(begin), width, Turns{}); });
-  }
-
-  struct Turns {
-    static std::uint32_t first() { return 0; }
-    static std::uint32_t step() { return 1; }
-    static bool are_shared() { return false; }
-  };
 
   [[nodiscard]] std::uint32_t sectors(std::uint32_t mask) const {
     return static_cast<std::uint32_t>(footprint(mask).sectors);
