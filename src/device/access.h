@@ -217,12 +217,10 @@ struct AccessPatch {
   // lanes what differs from the lane before is new. Marks are set, too, whatever becomes of it.
   template <class AnyWarp>
   PASTA_DEVICE static bool see_global(const State& state, const AnyWarp& warp, Outcome::Key& key) {
-    bool here;
-    {
-      const Pieces::Piece& there =
-          piece(state, Pieces::index(fixed(state.shared.objects.last_piece), warp.address));
-      here = Pieces::holds(fixed(there.ends), warp.address, Outcome::width_of(key.low));
-    }
+    const Pieces::Table& table = state.shared.objects;
+    const bool here = Pieces::holds(
+        fixed(fixed(table.pieces)[Pieces::index(fixed(table.last_piece), warp.address)].ends),
+        warp.address, Outcome::width_of(key.low));
     // Where the lane before begins; the first has itself before it, and is no different.
     std::uint32_t before;
     const bool is_near = warp.is_near_lane_before(before);
@@ -250,9 +248,9 @@ struct AccessPatch {
     key.high += Outcome::of_sectors(sectors);
     // Looked for again, as there are no registers for it meanwhile. That this is no earlier is seen
     // to by what is 0, of which compilers do not know that.
-    const Pieces::Piece& there = piece(
-        state, Pieces::index(hint(state.shared.objects.last_piece), warp.address + (sectors >> 5)));
-    const Pieces::Target target = fixed(there.target);
+    const Pieces::Target target = fixed(
+        hint(table.pieces)[Pieces::index(hint(table.last_piece), warp.address + (sectors >> 5))]
+            .target);
     key.high += Outcome::of_row(Marks::row_of(target.row)) - Outcome::of_row(0);
     if (Marks::row_of(target.row) >= Outcome::kEndOfRows) return false;
     marks(state).template in_order<0, false>(warp, target, Outcome::width_bits_of(key.low),
@@ -361,9 +359,6 @@ struct AccessPatch {
                                             std::uint64_t address, std::uint32_t bytes,
                                             bool& here) {
     return Pieces::find(launch, state.shared.objects, address, bytes, here);
-  }
-  PASTA_DEVICE static const Pieces::Piece& piece(const State& state, std::uint32_t index) {
-    return fixed(state.shared.objects.pieces)[index];
   }
   PASTA_DEVICE static Pieces::Target target(const State& state, const Launch& launch,
                                             std::uint64_t address, std::uint32_t bytes) {

@@ -235,6 +235,14 @@ PASTA_DEVICE inline T hint(const T& at) {
   return at;
 #endif
 }
+template <class T>
+PASTA_DEVICE inline T* hint(T* const& at) {
+#ifdef PASTA_ON_GPU
+  return reinterpret_cast<T*>(glance(reinterpret_cast<const std::uint64_t&>(at)));
+#else
+  return at;
+#endif
+}
 // As it is now, whatever was seen of it before.
 template <class T>
 PASTA_DEVICE inline T latest(const T& at) {

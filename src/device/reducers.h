@@ -205,7 +205,7 @@ struct Marks {
   }
   // Of one word.
   PASTA_DEVICE void set(std::uint32_t first, std::uint32_t last) const {
-    set_bits(words[first / 32], ((2u << (last - first)) - 1) << first % 32);
+    set_bits(words[first / 32], ~std::uint32_t{0} >> (31 - (last - first)) << first % 32);
   }
 };
 
