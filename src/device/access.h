@@ -213,8 +213,8 @@ struct AccessPatch {
     }
     return true;
   }
-  // Of lanes in the order of their addresses, within one piece of memory of one object. Of such
-  // lanes what differs from the lane before is new. Marks are set, too, whatever becomes of it.
+  // Of lanes in the order of their addresses, of one object of which pieces tell. Of such lanes
+  // what differs from the lane before is new. Marks are set, too, whatever becomes of it.
   template <class AnyWarp>
   PASTA_DEVICE static bool see_global(const State& state, const AnyWarp& warp, Outcome::Key& key) {
     const Pieces::Table& table = state.shared.objects;
@@ -225,9 +225,7 @@ struct AccessPatch {
     std::uint32_t before;
     const bool is_near = warp.is_near_lane_before(before);
     const auto at = static_cast<std::uint32_t>(warp.address);
-    if (!warp.all_of(here & is_near & (at >= before) & ((at ^ before) >> Pieces::kBits == 0))) {
-      return false;
-    }
+    if (!warp.all_of(here & is_near & (at >= before))) return false;
     // All less 1, as keys have them. What is known goes into the key at once, as there are no
     // registers for it.
     const std::uint32_t parts = count_bits(warp.lanes_with(at != before));
@@ -251,6 +249,11 @@ struct AccessPatch {
     const Pieces::Target target = fixed(
         hint(table.pieces)[Pieces::index(hint(table.last_piece), warp.address + (sectors >> 5))]
             .target);
+    // Mostly all lanes are of one piece. Those of several may be of several objects.
+    if (!warp.all_of((at ^ before) >> Pieces::kBits == 0) &&
+        !warp.all_of(target.row == warp.of_first_lane(target.row))) {
+      return false;
+    }
     key.high += Outcome::of_row(Marks::row_of(target.row)) - Outcome::of_row(0);
     if (Marks::row_of(target.row) >= Outcome::kEndOfRows) return false;
     marks(state).template in_order<0, false>(warp, target, Outcome::width_bits_of(key.low),

@@ -122,6 +122,9 @@ class GpuSteps {
     low = __shfl_sync(active(), low_of_address(), lane);
     return is_near;
   }
+  __device__ std::uint32_t of_first_lane(std::uint32_t own) const {
+    return __shfl_sync(active(), own, first_of(active()));
+  }
   // Of the calling lane among those that take part.
   __device__ unsigned rank() const { return rank(active()); }
   // How many lanes it is from there.

@@ -153,7 +153,7 @@ struct Marks {
   static std::vector<Run> runs(const std::uint32_t* first_word, const MemoryObject& object,
                                std::uint32_t shift);
 
-  // Of lanes in the order of their addresses, all within one piece of an object. Each asks for an
+  // Of lanes in the order of their addresses, all within 4 GiB of one object. Each asks for an
   // aligned power of two, 1 << width_bits, or, of a patch whose granules are never smaller than
   // what lanes ask for, less. `at` is where the lane begins and `before` where the one before does,
   // if the lane is not the first, in units of 1 << unit_bits bytes.
