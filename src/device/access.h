@@ -239,7 +239,7 @@ struct AccessPatch {
     const std::uint32_t pieces = count_bits(
         warp.lanes_with(at - before != warp.from_lane_before() << Outcome::width_bits_of(key.low)));
     if (pieces == 0) key.high += Outcome::of_parts(warp.span() - 1 - Outcome::lanes_of(key.low));
-    key.low = opaque(key.low | static_cast<std::uint32_t>(warp.pattern_of(
+    key.low = opaque(key.low | static_cast<std::uint32_t>(warp.template pattern_of<true>(
                                    Outcome::lanes_of(key.low), pieces, at - before,
                                    [&] { return Outcome::is_one_part(key.high); })));
     const std::uint32_t sectors = count_bits(warp.lanes_with((at ^ before) / kSectorBytes != 0));

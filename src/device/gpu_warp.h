@@ -223,8 +223,8 @@ class GpuSteps {
 
   __device__ std::uint32_t span() const { return last_of(active()) - first_of(active()) + 1; }
   // Of so many lanes and pieces, both less 1, each lane so many bytes further than the one before,
-  // the first 0. `same`: all of them ask for the same.
-  template <class Same>
+  // the first 0, and none of them less if `in_order`. `same`: all of them ask for the same.
+  template <bool in_order, class Same>
   __device__ Pattern pattern_of(std::uint32_t lanes, std::uint32_t pieces, std::uint32_t further,
                                 Same same) const {
     if (lanes == 0) return Pattern::kSingle;
@@ -234,8 +234,9 @@ class GpuSteps {
     const std::uint32_t second = second_lane();
     const std::uint32_t apart = second - first_of(active());
     const auto bytes = static_cast<std::int32_t>(__shfl_sync(active(), further, second));
-    const bool even =
-        (apart & (apart - 1)) == 0 && further == (bytes >> first_of(apart)) * from_lane_before();
+    // Of steps of less than 2 GiB.
+    const bool even = (apart & (apart - 1)) == 0 && !(in_order && bytes < 0) &&
+                      further == (bytes >> first_of(apart)) * from_lane_before();
     return __all_sync(active(), even) != 0 ? Pattern::kStrided : Pattern::kGather;
   }
   // Of addresses of which the lower half is all there is.
@@ -243,8 +244,8 @@ class GpuSteps {
     const std::uint32_t further =
         low_of_address() - __shfl_sync(active(), low_of_address(), lane_before());
     const std::uint32_t pieces = __popc(lanes_with(further != from_lane_before() << width_bits));
-    return pattern_of(lanes() - 1, pieces, further,
-                      [&] { return __all_sync(active(), further == 0) != 0; });
+    return pattern_of<false>(lanes() - 1, pieces, further,
+                             [&] { return __all_sync(active(), further == 0) != 0; });
   }
   // Of strided lanes.
   __device__ std::int64_t step() const {
