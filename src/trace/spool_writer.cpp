@@ -2090,6 +2090,7 @@ void SpoolPush::step() noexcept {
   }
   if (g_counts_iterations.load(std::memory_order_relaxed)) {
     thread.mark = base::IterationMark::kStep;
+    thread.mark_name = 0;
   }
   if (may_collect() && collects_iterations() &&
       may_tell(static_cast<std::uint64_t>(Teller::kSteps))) {

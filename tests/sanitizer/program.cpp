@@ -285,6 +285,12 @@ int main(int argc, char** argv) {
       launch(copy);
       launch(stride);
     }
+  } else if (scene == "steps_around_ranges") {
+    for (int i = 0; i < 6; ++i) {
+      pasta_step();
+      const pasta::annotate step(("step " + std::to_string(i)).c_str());
+      launch(copy);
+    }
   } else if (scene == "capture") {
     const auto call = [&](DriverCallback callback) {
       fake.fake_call(static_cast<std::uint32_t>(callback));

@@ -232,6 +232,11 @@ class Sanitizer(unittest.TestCase):
         self.assertEqual(self.launches(report), {COPY: 3, STRIDE: 3})
         self.assertEqual(self.problem("iterations whose launches were not analysed"), [3])
 
+    def test_steps_count_whatever_other_marks_there_are(self):
+        # The first step ends iteration 0; so these are the second, the fourth and the sixth.
+        report = self.run_watched("steps_around_ranges", launches=("--launches", "iterations:1/2"))
+        self.assertEqual(self.launches(report), {COPY: 3})
+
     def test_times_of_iterations_without_patches(self):
         # The second, the fourth and the sixth: each launch is between two events, a millisecond apart.
         report = self.run_watched("steps", launches=("--launches", "iterations:1/2"))
