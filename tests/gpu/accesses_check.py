@@ -69,6 +69,13 @@ def rows(document, table):
     return []
 
 
+def program_of(folder, part):
+    """What runs the kernels of a part."""
+    if part in ("forms", "memory"):
+        return [str(folder / part)]
+    return [str(folder / ("launches" if part in LAUNCHES else "accesses")), part]
+
+
 class Check:
     def __init__(self, arguments):
         self.pastaprof = str(pathlib.Path(arguments.pastaprof).resolve())
@@ -130,8 +137,7 @@ class Check:
 
     def of_kernels(self, part, tool):
         launches = f"iterations:1/{STEPS_APART}" if part == "steps" else "all"
-        command = {**{one: ["launches", one] for one in LAUNCHES}, "forms": ["forms"], "memory": ["memory"]}.get(part, ["accesses", part])
-        return self.watched(part, [str(self.programs / command[0]), *command[1:]], 40, tool=tool, launches=launches)
+        return self.watched(part, program_of(self.programs, part), 40, tool=tool, launches=launches)
 
     def kernels(self, part):
         _, document = self.of_kernels(part, "access")
