@@ -125,6 +125,8 @@ __global__ void same_words(const float* in, float* out) {
   __syncthreads();
   out[threadIdx.x] = words[threadIdx.x % 16 * 4];
 }
+// Of a warp some are in an object, and some behind it.
+__global__ void gap(const unsigned* in, unsigned* out) { out[threadIdx.x] = in[threadIdx.x]; }
 __global__ void behind(const unsigned* in, unsigned* out) { out[0] = in[250]; }
 
 __global__ void copies_ahead(const uint4* in, uint4* out) {
@@ -270,6 +272,7 @@ void atomics_and_edges() {
   shifted<<<1, 32>>>(buffer<float>(160), line);
   same_words<<<1, 32>>>(buffer<float>(192), line);
   // Its last word begins in the object and ends behind it; there is memory up to the next one.
+  gap<<<1, 32>>>(buffer<unsigned>(100), buffer<unsigned>(144));
   behind<<<1, 1>>>(buffer<unsigned>(1002), buffer<unsigned>(8));
   copies_ahead<<<1, 256>>>(buffer<uint4>(4096), buffer<uint4>(4112));
   local_array<<<1, 32>>>(buffer<int>(128), buffer<int>(144));

@@ -62,6 +62,10 @@ OBJECTS = {
         ("shifted", "writes", 128): (32, 128, 128, 128),
         ("same_words", "reads", 192): (32, 128, 128, 128),
         ("same_words", "writes", 128): (32, 128, 128, 128),
+        # 25 of 32 words lie in an object of 100 bytes.
+        ("gap", "reads", 100): (25, 100, 128, 100),
+        ("gap", "reads", None): (7, 28, 32, None),
+        ("gap", "writes", 144): (32, 128, 128, 128),
         ("behind", "reads", None): (1, 4, 32, None),
         ("behind", "writes", 8): (1, 4, 32, 4),
         ("copies_ahead", "reads", 4096): (256, 4096, 4096, 4096),
@@ -150,7 +154,7 @@ OBJECTS = {
     "memory": {
         **{(kernel, what, size): (32, 128, 128, 128)
            for kernel, size, number in MEMORY for what, size in (("reads", size), ("writes", 1024 + 16 * number))},
-        # On both sides of a border between two objects of 2 MiB.
+        # On both sides of a border between two objects of 2 MiB: 16 words of one, 48 of the other.
         ("in_virtual", "reads", 2097152): (64, 256, 256, 256),
         ("in_virtual", "writes", 1104): (64, 256, 256, 256),
         # Three times, through memory that the graph has of its own: each time an object.
@@ -183,12 +187,15 @@ OBJECTS = {
         ("loop", "reads", 4): (3, 12, 96, 4),
         ("loop", "atomics", 8): (3, 12, 96, 4),
     },
-    # Twice a kernel of 1 and one of 2 groups.
+    # Twice a kernel of 1 and one of 2 groups, which are counted with the kernel that launches them.
     "of_kernels": {
-        ("by_kernel", "reads", 1280): (192, 768, 768, 256), ("by_kernel", "writes", 1296): (192, 768, 768, 256),
+        ("launches_kernels", "reads", 1280): (192, 768, 768, 256), ("launches_kernels", "writes", 1296): (192, 768, 768, 256),
         **of_pair("known_last", 20),
     },
-    "of_graphs": {**of_pair("by_graph_of_device", 9, 1, 2), **of_pair("known_last", 20)},
+    # A graph that a kernel launches is left alone.
+    "of_graphs": of_pair("known_last", 20),
+    # A graph of two nodes of a kernel, of which the first alone is to be analysed: both are, and no launch after it.
+    "first_of_graph": {**of_pair("in_chain_a", 38, 1), **of_pair("in_chain_a", 39, 1), **of_pair("known_last", 20)},
 }
 # kernel -> (reads, writes, atomics, passes, passes without conflicts)
 SHARED = {
@@ -247,6 +254,7 @@ SHARED = {
     "conditions": {},
     "of_kernels": {},
     "of_graphs": {},
+    "first_of_graph": {},
 }
 
 
@@ -258,7 +266,7 @@ TOUCHED = {
         "transpose_plain": 32768, "transpose_tile": 32768, "transpose_padded": 32768, "reduction": 1024 + 4,
     },
     "edges": {
-        "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "shifted": 160 + 128, "same_words": 256, "behind": 8,
+        "histogram": 1024 + 32, "histogram_shared": 2048, "odd_lanes": 256, "tail": 8000, "shifted": 160 + 128, "same_words": 256, "gap": 100 + 128, "behind": 8,
         "copies_ahead": 8192, "local_array": 256, "anywhere": 256,
     },
     "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
@@ -276,7 +284,7 @@ WARPS = {
         "reduction": 8 + 8 + 3 * 12 + 1 + 1,
     },
     "edges": {
-        "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "shifted": 2, "same_words": 5, "behind": 2, "copies_ahead": 32,
+        "histogram": 16, "histogram_shared": 40, "odd_lanes": 2, "tail": 64, "shifted": 2, "same_words": 5, "gap": 2, "behind": 2, "copies_ahead": 32,
         # 16 writes and a read of the array.
         "local_array": 19,
         # A store and a load in each memory, and one store.
@@ -336,6 +344,7 @@ SITES = {
         "shifted": {("global", "read"): {(4, "unit", None, None): (1, 32, 5, 4, 1)}, ("global", "write"): unit(1)},
         "same_words": {**copies(1), ("shared", "write"): {(4, "strided by 8 B", 2, None): (2, 64, None, None, None)},
                        ("shared", "read"): {(4, "gather", 2, None): (1, 32, None, None, None)}},
+        "gap": {("global", "read"): {(4, "unit", None, None): (1, 32, 4, 4, 0)}, ("global", "write"): unit(1)},
         "behind": {("global", what): {(4, "single lane", None, None): (1, 1, 1, 1, 0)} for what in ("read", "write")},
         "copies_ahead": {**copies(8, 16), ("shared", "read"): {(16, "unit", 4, None): (8, 256, None, None, None)},
                          ("shared", "write"): {(16, "unit", 4, None): (8, 256, None, None, None)}},

@@ -32,6 +32,11 @@ COPIES(by_graph_of_device)
 COPIES(known_last)
 
 extern "C" {
+__global__ void busy(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {
+  }
+}
 __global__ void loop(cudaGraphConditionalHandle handle, const unsigned* in, unsigned* rounds) {
   const unsigned round = in[0] + atomicAdd(rounds, 1u);
   cudaGraphSetConditional(handle, round + 1 < 3 ? 1 : 0);
@@ -133,6 +138,8 @@ cudaGraph_t graph_of(void (*kernel)(const float*, float*), const Pair& both, int
 void run(cudaGraph_t graph, int times) {
   cudaGraphExec_t made;
   CHECK(cudaGraphInstantiate(&made, graph, 0));
+  // So that all of them have been launched before the first runs.
+  if (times > 1) busy<<<1, 1>>>(50'000'000);
   for (int i = 0; i < times; ++i) CHECK(cudaGraphLaunch(made, nullptr));
   CHECK(cudaDeviceSynchronize());
 }
@@ -177,6 +184,21 @@ void mixed_graphs() {
   in_chain_c<<<3, 32, 0, first>>>(last.in, last.out);
   CHECK(cudaStreamEndCapture(first, &graph));
   run(graph, 3);
+}
+
+// A graph of a kernel twice, and the same kernel by itself.
+void first_of_graph() {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  CHECK(cudaStreamCreate(&stream));
+  const Pair first = pair(38), second = pair(39), plain = pair(40);
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  in_chain_a<<<1, 32, 0, stream>>>(first.in, first.out);
+  in_chain_a<<<1, 32, 0, stream>>>(second.in, second.out);
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  run(graph, 1);
+  for (int i = 0; i < 3; ++i) in_chain_a<<<1, 32>>>(plain.in, plain.out);
+  CHECK(cudaDeviceSynchronize());
 }
 
 // Adds to what the body of a condition is a kernel, and gives the body.
@@ -263,6 +285,7 @@ int main(int argc, char** argv) {
   if (part == "modules") modules();
   if (part == "child_graphs") child_graphs();
   if (part == "mixed_graphs") mixed_graphs();
+  if (part == "first_of_graph") first_of_graph();
   if (part == "conditions") conditions();
   if (part == "of_kernels") kernels_of_kernels();
   if (part == "of_graphs") graphs_of_kernels();

@@ -57,7 +57,7 @@ void launch(Kernel kernel, const void* in, int number) {
   CHECK(cudaDeviceSynchronize());
 }
 
-// Two pieces of 2 MiB side by side: 32 words of each, those beside the border.
+// Two pieces of 2 MiB side by side: one warp reads of both.
 void virtual_memory() {
   const auto granularity =
       driver<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity", 10020);
@@ -83,7 +83,7 @@ void virtual_memory() {
   }
   if (access(begin, 2 * bytes, &how, 1) != 0) std::exit(5);
   const auto at = [&](std::size_t from) { return reinterpret_cast<const float*>(begin + from); };
-  in_virtual<<<2, 32>>>(at(bytes - 128), buffer<float>(1024 + 16 * 5));
+  in_virtual<<<2, 32>>>(at(bytes - 64), buffer<float>(1024 + 16 * 5));
   CHECK(cudaDeviceSynchronize());
   // The second where the first was.
   if (unmap(begin, bytes) != 0 || unmap(begin + bytes, bytes) != 0) std::exit(5);

@@ -160,6 +160,11 @@ EXPORT int sanitizerUnpatchModule(Handle) {
   patched = false;
   return 0;
 }
+std::map<Handle, void*> function_data;
+EXPORT int sanitizerSetCallbackData(Handle function, const void* data) {
+  function_data[function] = const_cast<void*>(data);
+  return 0;
+}
 EXPORT int sanitizerSetLaunchCallbackData(Handle, Handle, Handle, const void* data) {
   launch_data = const_cast<void*>(data);
   launch_data_set = true;
@@ -306,25 +311,39 @@ EXPORT void fake_make_graph_for_device() {
 }
 void launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,
                   std::size_t count, bool is_upload) {
+  CallData call{};
+  call.context = context;
+  if (calls_enabled.contains(static_cast<std::uint32_t>(DriverCallback::kGraphLaunch))) {
+    callback(nullptr, Domain::kDriver, static_cast<std::uint32_t>(DriverCallback::kGraphLaunch),
+             &call);
+  }
   GraphLaunchData whole{};
   whole.context = context;
   whole.stream_handle = stream;
   whole.graph = graph;
   whole.is_upload = is_upload ? 1 : 0;
   tell(Domain::kGraphs, GraphCallback::kLaunchBegin, &whole);
-  std::vector<std::pair<void*, std::vector<device::Warp>>> nodes;
+  std::vector<GraphNodeData> nodes(count);
   for (std::size_t i = 0; i < count; ++i) {
-    GraphNodeData node;
+    GraphNodeData& node = nodes[i];
     std::memset(static_cast<void*>(&node), 0, sizeof node);
     node.graph = graph;
     node.type = kKernelNode;
     node.launch = data_of(context, module, nullptr, kernels[i]);
     node.launch.api_stream_handle = stream;
     tell(Domain::kGraphs, GraphCallback::kNodeBegin, &node);
-    nodes.emplace_back(take_launch_data(), warps_of(kernels[i]));
   }
-  // What is there only runs when a kernel launches it, with what it was given.
-  for (auto& [data, warps] : nodes) run(data, stream, std::move(warps));
+  // Of data of single nodes all have that of the last; else they have that of their functions, and
+  // there must be one.
+  const bool of_node = std::exchange(launch_data_set, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto of_function = function_data.find(nodes[i].launch.function);
+    if (patched && !of_node && of_function == function_data.end()) std::abort();
+    run(of_node                              ? launch_data
+        : of_function == function_data.end() ? nullptr
+                                             : of_function->second,
+        stream, warps_of(kernels[i]));
+  }
   tell(Domain::kGraphs, GraphCallback::kLaunchEnd, &whole);
 }
 EXPORT void fake_launch_graph(void* context, void* module, void* stream, const FakeKernel* kernels,

@@ -162,6 +162,22 @@ int main(int argc, char** argv) {
       fake.fake_unload_module(module);
       launch(FakeKernel{"late", {1, 1, 1}, {32, 1, 1}, &write, 1});
     }
+  } else if (scene == "graph_of_twins") {
+    const FakeKernel all[] = {copy, stride, copy, copy};
+    fake.fake_launch_graph(kContext, kModule, stream(0), all, 4);
+    // What was given to functions is not for launches.
+    launch(stride);
+  } else if (scene == "large_graph") {
+    std::vector<std::string> names;
+    for (int i = 0; i < 200; ++i) names.push_back("node" + std::to_string(i));
+    std::vector<FakeKernel> nodes;
+    for (const std::string& name : names) {
+      nodes.push_back({name.c_str(), {1, 1, 1}, {32, 1, 1}, copies.data(), copies.size()});
+    }
+    for (int i = 0; i < 2; ++i) {
+      fake.fake_launch_graph(kContext, kModule, stream(0), nodes.data(), nodes.size());
+      fake.fake_synchronize(kContext, stream(0));
+    }
   } else if (scene == "graphs_for_kernels") {
     fake.fake_upload_graph(kContext, kModule, stream(0), &copy, 1);
     fake.fake_launch_graph(kContext, kModule, stream(0), &copy, 1);

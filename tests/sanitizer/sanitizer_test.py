@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "diff"))
@@ -55,7 +56,8 @@ class Sanitizer(unittest.TestCase):
     def problem(self, words):
         return [count for text, count in self.problems.items() if words in text]
 
-    def check_objects(self, report, copies, strides):
+    def check_objects(self, report, copies, strides, nodes=1):
+        """`nodes`: so many launches are counted as one."""
         rows = {(row["kernel"], row["object"]): row for row in self.rows(report, "objects")}
         copy_in = next(row for (kernel, name), row in rows.items() if kernel == COPY and "buffer 1" in name)
         copy_out = next(row for (kernel, name), row in rows.items() if kernel == COPY and "buffer 2" in name)
@@ -68,6 +70,7 @@ class Sanitizer(unittest.TestCase):
                 (stride_in, strides, 63, 0, 0, 36, 128 + 124 - 4), (stride_out, strides, 0, 0, 32, 1, 4),
                 (unknown, strides, 1, 0, 0, 1, None)):
             self.assertEqual(row["launches"], launches)
+            launches *= nodes if row["kernel"] == COPY else 1
             self.assertEqual((row["reads"], row["writes"], row["atomics"]),
                              (launches * reads, launches * writes, launches * atomics))
             self.assertEqual(row["moved"], launches * 32 * sectors)
@@ -105,6 +108,22 @@ class Sanitizer(unittest.TestCase):
         report = self.run_watched("tags")
         self.assertEqual({row["object"]: (row["reads"], row["size"]) for row in self.rows(report, "objects") if row["reads"]},
                          {"weights (buffer 3)": (16, 64), "buffer 4": (16, 4096 - 64)})
+
+    def test_nodes_of_one_kernel_are_counted_together(self):
+        report = self.run_watched("graph_of_twins")
+        self.check_objects(report, 1, 2, nodes=3)
+        self.assertEqual({row["kernel"]: row["launches"] for row in self.rows(report, "kernels")}, {COPY: 3, STRIDE: 2})
+        self.assertEqual(self.problems, {})
+
+    def test_a_graph_with_more_kernels_than_find_room(self):
+        # None waits for what is only launched after it.
+        begin = time.monotonic()
+        report = self.run_watched("large_graph")
+        self.assertLess(time.monotonic() - begin, 4)
+        analysed, = {row["launches"] for row in self.rows(report, "objects")}
+        rows = len(self.rows(report, "objects")) // 2
+        self.assertEqual(analysed, 2)
+        self.assertEqual(self.problem("no room on the device"), [2 * (200 - rows)], rows)
 
     def test_variables_of_modules(self):
         report = self.run_watched("variables")

@@ -120,6 +120,13 @@ struct Table {
   }
 };
 
+// One more launch that is counted with another.
+struct Twin {
+  std::uint64_t number;
+  device::StreamRow place;
+};
+using Twins = std::vector<Twin>;
+
 // A launch whose results have not been taken.
 struct Pending {
   std::shared_ptr<Stream> stream;
@@ -137,6 +144,7 @@ struct Pending {
   std::uint64_t iteration;            // as IterationRow has it
   device::StreamRow place;
   std::int64_t start_ns;
+  std::shared_ptr<Twins> twins;  // none: it is no node of a graph
 };
 
 // Where results are copied to.
@@ -195,7 +203,8 @@ struct State {
   // Code with patches asks what its launch was given, until the end of the process: so launches are
   // told of as long, and given nothing once nothing is analysed any more.
   std::atomic<bool> started{false}, active{false};
-  std::atomic<bool> since_13_1{false};  // so much is known of the library
+  std::atomic<bool> has_variables{false};  // of some module it is not known where they lie
+  std::atomic<bool> since_13_1{false};     // so much is known of the library
   std::FILE* log = nullptr;
 
   std::mutex objects_mutex;  // nothing is called while it is held
@@ -375,6 +384,7 @@ void load_module(const ModuleData& data) {
   if (!lost && patch != nullptr) module.patched = put_patch(data.module, data.context, *patch);
   log("module {} of {} bytes, patched {}", data.module, data.cubin_bytes, module.patched);
   const std::lock_guard lock(s.mutex);
+  if (!module.variables.empty()) s.has_variables = true;
   s.modules[data.module] = std::move(module);
 }
 
@@ -422,6 +432,12 @@ struct Begun {
   std::uint64_t sequence;
 };
 thread_local std::vector<Begun> t_begun;
+
+// What the functions were given in the launch of a graph that this thread is just calling for; none
+// where nothing. Data of a single node would be that of others, too: those that the driver hands to
+// the device together have that of the last. So it is given to functions, and nodes of one function
+// are counted together.
+thread_local std::map<Handle, std::shared_ptr<Twins>> t_given;
 
 // A mark behind all launches of a stream that have been handed to the device. `again`: even if one
 // is on its way; of two that threads write at once, the one with less may come last.
@@ -553,6 +569,8 @@ std::optional<std::size_t> take_room(Context& context, Pool& pool, std::size_t b
       const std::lock_guard lock(s.mutex);
       if (auto at = pool.take(bytes)) return at;
       if (context.lost || Clock::now() > deadline) return std::nullopt;
+      // What this thread has not handed to the device yet, it would wait for in vain.
+      if (context.taking == 0 && context.pending.size() <= t_begun.size()) return std::nullopt;
     }
     std::this_thread::sleep_for(kHelpAgain);
   }
@@ -624,38 +642,54 @@ bool write_table(const Context& context, Stream& stream, Table& table) {
   return true;
 }
 
-// Nothing is analysed of a launch that is given no data.
-void leave_out(const LaunchData& data) {
-  good(state().api.set_launch_data(data.launch, data.function, data.stream_handle, nullptr),
-       "a launch without analysis");
+// What a launch is to count in; none: nothing.
+bool give(const LaunchData& data, bool of_graph, const void* address) {
+  State& s = state();
+  return good(of_graph
+                  ? s.api.set_function_data(data.function, address)
+                  : s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
+              "the data of a launch");
+}
+void leave_out(const LaunchData& data, bool of_graph) {
+  if (of_graph) t_given[data.function] = nullptr;
+  give(data, of_graph, nullptr);
 }
 
-// Of what lies in a module nobody tells: so the driver is asked, when a kernel of it is first
-// analysed.
-void find_variables(Handle module) {
+// Of what lies in modules nobody tells: so the driver is asked. It may be before a call, but not
+// while it tells of nodes of a graph, over which it has hung.
+void find_variables(Handle context) {
   State& s = state();
-  std::vector<std::string> names;
+  if (!s.has_variables.exchange(false)) return;
+  std::vector<std::pair<Handle, std::vector<std::string>>> wanted;
   {
     const std::lock_guard lock(s.mutex);
-    const auto known = s.modules.find(module);
-    if (known != s.modules.end()) names = std::exchange(known->second.variables, {});
+    for (auto& [handle, module] : s.modules) {
+      if (module.variables.empty()) continue;
+      if (module.context == context) {
+        wanted.emplace_back(handle, std::exchange(module.variables, {}));
+      } else {
+        s.has_variables = true;
+      }
+    }
   }
-  if (names.empty() || s.driver.find_variable == nullptr) return;
+  if (s.driver.find_variable == nullptr) return;
   const bool before = std::exchange(t_ours, true);
-  std::vector<std::uint64_t> addresses;
-  for (std::string& name : names) {
-    std::uint64_t address = 0;
-    std::size_t bytes = 0;
-    if (s.driver.find_variable(&address, &bytes, module, name.c_str()) != 0) continue;
-    log("variable {} at {:#x}, {} bytes", name, address, bytes);
-    addresses.push_back(address);
-    const std::lock_guard lock(s.objects_mutex);
-    s.objects.found_variable(address, bytes, std::move(name));
+  for (auto& [module, names] : wanted) {
+    std::vector<std::uint64_t> addresses;
+    for (std::string& name : names) {
+      std::uint64_t address = 0;
+      std::size_t bytes = 0;
+      if (s.driver.find_variable(&address, &bytes, module, name.c_str()) != 0) continue;
+      log("variable {} at {:#x}, {} bytes", name, address, bytes);
+      addresses.push_back(address);
+      const std::lock_guard lock(s.objects_mutex);
+      s.objects.found_variable(address, bytes, std::move(name));
+    }
+    const std::lock_guard lock(s.mutex);
+    const auto known = s.modules.find(module);
+    if (known != s.modules.end()) known->second.addresses = std::move(addresses);
   }
   t_ours = before;
-  const std::lock_guard lock(s.mutex);
-  const auto known = s.modules.find(module);
-  if (known != s.modules.end()) known->second.addresses = std::move(addresses);
 }
 
 // To be asked once for each launch that could be analysed, with the lock held.
@@ -667,7 +701,7 @@ bool takes(const char* name, const LaunchData& data, std::uint64_t iteration) {
 }
 
 // `stream_handle`: on which it is ordered behind what is written for it.
-void begin_launch(const LaunchData& data, Handle stream_handle) {
+void begin_launch(const LaunchData& data, Handle stream_handle, bool of_graph) {
   State& s = state();
   const std::int64_t start_ns = now_ns();
   const std::uint64_t iteration = s.collector->iterations();
@@ -687,6 +721,15 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
     if (last.stream == 0) last.stream = ++s.streams;
     ++last.launch;
     place = last;
+    if (const auto given = t_given.find(data.function); of_graph && given != t_given.end()) {
+      if (given->second) {
+        given->second->push_back({number, place});
+        ++s.analysed;
+      } else if (s.collector->is_collecting()) {
+        takes(name, data, iteration);
+      }
+      return;
+    }
     context = &context_of(data.context);
     patch = s.patch;
     const auto module = s.modules.find(data.module);
@@ -710,7 +753,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   if (!taken || !stream) {
     if (taken) count_problem("launches in too many streams");
-    leave_out(data);
+    leave_out(data, of_graph);
     return;
   }
   if (no_arena && !make_arena(*context, stream_handle)) {
@@ -718,10 +761,9 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
       const std::lock_guard lock(s.mutex);
       context->lost = true;
     }
-    leave_out(data);
+    leave_out(data, of_graph);
     return;
   }
-  find_variables(data.module);
   std::shared_ptr<const Snapshot> snapshot;
   {
     const std::lock_guard lock(s.objects_mutex);
@@ -745,7 +787,8 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
                   .number = number,
                   .iteration = iteration,
                   .place = place,
-                  .start_ns = start_ns};
+                  .start_ns = start_ns,
+                  .twins = of_graph ? std::make_shared<Twins>() : nullptr};
   std::optional<std::size_t> at;
   std::size_t header_at = 0;
   if (table) {
@@ -774,7 +817,7 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   }
   if (!at) {
     count_problem("launches were not analysed: no room on the device");
-    leave_out(data);
+    leave_out(data, of_graph);
     return;
   }
   std::byte* const address = address_of(*context, *at) + header_at;
@@ -782,18 +825,16 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   pending.block =
       table->of->block(pending.launch, function.code, reinterpret_cast<std::uintptr_t>(address));
   const std::vector<std::byte> image = std::exchange(pending.block.image, {});
-  const bool ready =
-      write_table(*context, *stream, *table) &&
-      good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
-           "the header of a launch") &&
-      good(s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
-           "the data of a launch");
+  const bool ready = write_table(*context, *stream, *table) &&
+                     good(s.api.copy_to_device(address, image.data(), image.size(), stream_handle),
+                          "the header of a launch") &&
+                     give(data, of_graph, address);
   log("launch {} {} grid {},{},{} block {},{},{} stream {} at {} ({} bytes, {} back)", number, name,
       data.grid[0], data.grid[1], data.grid[2], data.block[0], data.block[1], data.block[2],
       stream_handle, static_cast<void*>(address), pending.block.bytes,
       pending.block.result_end - pending.block.result_begin);
   if (!ready) {
-    leave_out(data);
+    leave_out(data, of_graph);
     const std::lock_guard lock(s.mutex);
     drop_table(*context, *table);
     context->pool.give(*at);
@@ -803,12 +844,46 @@ void begin_launch(const LaunchData& data, Handle stream_handle) {
   pending.sequence = ++stream->begun;
   stream->open.insert(pending.sequence);
   t_begun.push_back({stream, data.context, pending.sequence});
+  if (of_graph) t_given[data.function] = pending.twins;
   if (context->pending.empty()) s.wake.notify_one();
   context->pending.push_back(std::move(pending));
   ++s.analysed;
 }
 
 // --- results
+
+// What is known of it besides what a patch counts.
+void say_of_launch(device::PatchResult& result, const Pending& pending,
+                   const device::StreamRow& place) {
+  if (pending.unseen) {
+    const auto append = [&](device::TableId id, const auto& row) {
+      device::append_row(result.tables.emplace_back(device::ResultTable{.id = id}), row);
+    };
+    append(device::TableId::kUnseen, pending.unseen->global);
+    append(device::TableId::kUnseenToo, pending.unseen->other);
+  }
+  device::say_iteration(result, pending.iteration);
+  device::say_stream(result, place);
+}
+
+void push(const Pending& pending, const device::PatchResult& result, std::uint64_t number) {
+  State& s = state();
+  const std::string_view format = pending.table->patch->format;
+  const std::lock_guard one_after_the_other(s.pushing);
+  for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
+    const trace::DeviceResult given{.size = sizeof given,
+                                    .kernel = pending.kernel.data(),
+                                    .kernel_bytes = pending.kernel.size(),
+                                    .format = format.data(),
+                                    .format_bytes = format.size(),
+                                    .blob = part.data(),
+                                    .blob_bytes = part.size(),
+                                    .launch = number,
+                                    .start_ns = pending.start_ns,
+                                    .even_stopped = true};
+    s.collector->push(&given);
+  }
+}
 
 std::string variable_name(const std::string& name) {
   int error = 0;
@@ -818,7 +893,6 @@ std::string variable_name(const std::string& name) {
 }
 
 void push_result(const Pending& pending, std::span<std::byte> bytes) {
-  State& s = state();
   const device::Launch& launch = pending.launch;
   const Snapshot& snapshot = *pending.table->snapshot;
   const device::Names names = {
@@ -836,15 +910,7 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
                                              : std::string("in a function that it calls");
           }};
   device::PatchResult result = pending.table->of->result(launch, bytes, names);
-  if (pending.unseen) {
-    const auto append = [&](device::TableId id, const auto& row) {
-      device::append_row(result.tables.emplace_back(device::ResultTable{.id = id}), row);
-    };
-    append(device::TableId::kUnseen, pending.unseen->global);
-    append(device::TableId::kUnseenToo, pending.unseen->other);
-  }
-  device::say_iteration(result, pending.iteration);
-  device::say_stream(result, pending.place);
+  say_of_launch(result, pending, pending.place);
   if (!pending.mapped.empty()) {
     device::ResultTable objects{.id = device::TableId::kObjects};
     device::ResultTable mapped{.id = device::TableId::kMapped};
@@ -858,19 +924,13 @@ void push_result(const Pending& pending, std::span<std::byte> bytes) {
     result.tables.push_back(std::move(objects));
     result.tables.push_back(std::move(mapped));
   }
-  const std::lock_guard one_after_the_other(s.pushing);
-  for (const std::string& part : device::write_result(result, trace::spool::kMaxTextBytes)) {
-    const trace::DeviceResult given{.size = sizeof given,
-                                    .kernel = pending.kernel.data(),
-                                    .kernel_bytes = pending.kernel.size(),
-                                    .format = pending.table->patch->format.data(),
-                                    .format_bytes = pending.table->patch->format.size(),
-                                    .blob = part.data(),
-                                    .blob_bytes = part.size(),
-                                    .launch = pending.number,
-                                    .start_ns = pending.start_ns,
-                                    .even_stopped = true};
-    s.collector->push(&given);
+  push(pending, result, pending.number);
+  if (!pending.twins) return;
+  // They are in what was counted of this one.
+  for (const Twin& twin : *pending.twins) {
+    device::PatchResult none = device::result_of(launch, {});
+    say_of_launch(none, pending, twin.place);
+    push(pending, none, twin.number);
   }
 }
 
@@ -1099,7 +1159,8 @@ void tell_of_launches(bool on) {
   for (const DriverCallback callback :
        {DriverCallback::kLaunch, DriverCallback::kLaunchOwn, DriverCallback::kLaunchCooperative,
         DriverCallback::kLaunchCooperativeOwn, DriverCallback::kLaunchEx,
-        DriverCallback::kLaunchExOwn}) {
+        DriverCallback::kLaunchExOwn, DriverCallback::kGraphLaunch,
+        DriverCallback::kGraphLaunchOwn}) {
     good(s.api.enable_callback(on ? 1 : 0, s.subscriber, Domain::kDriver,
                                static_cast<std::uint32_t>(callback)),
          "callbacks of the driver");
@@ -1514,14 +1575,15 @@ bool is_for_device(Handle graph) {
 void begin_node(const GraphNodeData& node) {
   const LaunchData& launch = node.launch;
   if (t_uploads || is_for_device(node.graph)) {
-    leave_out(launch);
+    leave_out(launch, true);
     if (t_uploads) return;
     const std::lock_guard lock(state().mutex);
     ++state().launches;
     return;
   }
-  begin_launch(launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle
-                                                           : launch.stream_handle);
+  begin_launch(
+      launch, launch.api_stream_handle != nullptr ? launch.api_stream_handle : launch.stream_handle,
+      true);
 }
 
 void on_graph(GraphCallback callback, const void* data) {
@@ -1540,6 +1602,7 @@ void on_graph(GraphCallback callback, const void* data) {
     }
   } else if (callback == GraphCallback::kLaunchBegin) {
     t_uploads = static_cast<const GraphLaunchData*>(data)->is_upload != 0;
+    t_given.clear();
   } else if (callback == GraphCallback::kNodeBegin) {
     const auto& node = *static_cast<const GraphNodeData*>(data);
     if (node.type == kKernelNode && state().timing) {
@@ -1557,11 +1620,13 @@ void on_graph(GraphCallback callback, const void* data) {
     }
   } else if (callback == GraphCallback::kLaunchEnd) {
     t_uploads = false;
+    t_given.clear();
     end_launches();
   }
 }
 
 void time_call(const CallData& call, Handle stream) {
+  if (call.ends == 0) find_variables(call.context);
   if (call.ends != 0) {
     end_timed();
   } else {
@@ -1598,6 +1663,10 @@ void on_call(DriverCallback callback, const CallData& call) {
                           : launch.config->stream);
       break;
     }
+    case DriverCallback::kGraphLaunch:
+    case DriverCallback::kGraphLaunchOwn:
+      if (call.ends == 0) find_variables(call.context);
+      break;
     case DriverCallback::kEncodeTiled:
     case DriverCallback::kEncodeIm2col:
     case DriverCallback::kEncodeIm2colWide: {
@@ -1653,7 +1722,7 @@ void on_callback(void*, Domain domain, std::uint32_t callback, const void* data)
         if (state().timing) {
           t_timed.kernel = launch.name == nullptr ? "" : launch.name;
         } else {
-          begin_launch(launch, launch.stream_handle);
+          begin_launch(launch, launch.stream_handle, false);
         }
       } else if (callback == static_cast<std::uint32_t>(LaunchCallback::kEnd)) {
         end_launches();

@@ -86,6 +86,7 @@ Result<Loaded> load_api() {
   need("sanitizerPatchInstructions", api.patch_instructions);
   need("sanitizerPatchModule", api.patch_module);
   need("sanitizerUnpatchModule", api.unpatch_module);
+  need("sanitizerSetCallbackData", api.set_function_data);
   need("sanitizerSetLaunchCallbackData", api.set_launch_data);
   need("sanitizerGetFunctionPcAndSize", api.function_pc);
   need("sanitizerAlloc", api.allocate);

@@ -51,6 +51,8 @@ enum class DriverCallback : std::uint32_t {
   kBeginCaptureOwn = 496,
   kEndCapture = 497,
   kEndCaptureOwn = 498,
+  kGraphLaunch = 514,
+  kGraphLaunchOwn = 515,
   kBeginCapture2 = 539,
   kBeginCapture2Own = 540,
   kLaunchEx = 652,
@@ -238,6 +240,8 @@ struct Api {
   Error (*patch_instructions)(Instruction instruction, Handle module, const char* function);
   Error (*patch_module)(Handle module);
   Error (*unpatch_module)(Handle module);
+  // Of launches of the function from now on; of one launch alone.
+  Error (*set_function_data)(Handle function, const void* data);
   Error (*set_launch_data)(Handle launch, Handle function, Handle stream, const void* data);
   Error (*function_pc)(Handle module, const char* function, std::uint64_t* pc, std::uint64_t* size);
 
