@@ -16,7 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -123,11 +123,10 @@ int (*switch_patch)(const char*);
 struct Form {
   std::string name;
   const char* sanitizer = nullptr;  // which of its patches
-  const pasta::adapters::sanitizer::PatchKind* patch = nullptr;
+  std::unique_ptr<pasta::adapters::sanitizer::PatchOfObjects> patch;
   cudaKernel_t code = nullptr;
   bool takes_more = false, is_off = false;
-  std::byte* given = nullptr;
-  MemoryObject* table = nullptr;
+  std::byte *given = nullptr, *table = nullptr;
   std::size_t bytes = 0;
   pasta::adapters::sanitizer::Block block;
   std::vector<float> ms;
@@ -143,20 +142,20 @@ std::vector<MemoryObject> objects() {
   return all;
 }
 
-Launch launch_of(const Kernel& kernel, const MemoryObject* table) {
+Launch launch_of(const Kernel& kernel) {
   Launch launch;
   const dim3 sizes[] = {kernel.grid, kernel.block};
   for (int i = 0; i < 2; ++i) {
     std::uint32_t* to = i == 0 ? launch.grid : launch.block;
     to[0] = sizes[i].x, to[1] = sizes[i].y, to[2] = sizes[i].z;
   }
-  launch.objects = table;
-  launch.object_count = 3;
   launch.global_only = 1;
   return launch;
 }
 
-bool load(Form& form, const Kernel& kernel, const std::string& folder) {
+// `all` outlives the form.
+bool load(Form& form, const Kernel& kernel, const std::string& folder,
+          const std::vector<MemoryObject>& all) {
   const std::string bare = "sanitizer:";
   std::string file = form.name;
   if (file.starts_with(bare)) {
@@ -176,20 +175,21 @@ bool load(Form& form, const Kernel& kernel, const std::string& folder) {
   CHECK(cudaLibraryGetKernel(&form.code, library, kernel.name));
   form.takes_more = file != "bare";
   if (!form.takes_more) return true;
-  form.patch = pasta::adapters::sanitizer::find_patch(file.substr(0, file.find('-')));
-  std::vector<MemoryObject> all = objects();
-  CHECK(cudaMalloc(&form.table, all.size() * sizeof all[0]));
-  CHECK(cudaMemcpy(form.table, all.data(), all.size() * sizeof all[0], cudaMemcpyHostToDevice));
   form.bytes = std::size_t{1} << 20;
+  const auto* kind = pasta::adapters::sanitizer::find_patch(file.substr(0, file.find('-')));
+  if (kind != nullptr) {
+    form.patch = kind->of(all);
+    const auto table = form.patch->table();
+    CHECK(cudaMalloc(&form.table, table.size()));
+    CHECK(cudaMemcpy(form.table, table.data(), table.size(), cudaMemcpyHostToDevice));
+    form.patch->put_table(reinterpret_cast<std::uintptr_t>(form.table));
+    form.block = form.patch->block(launch_of(kernel), 0, 0);
+    form.bytes = form.block.bytes;
+  }
+  CHECK(cudaMalloc(&form.given, form.bytes));
   if (form.patch != nullptr) {
-    const Launch launch = launch_of(kernel, form.table);
-    form.bytes = form.patch->block(launch, all, 0, 0).bytes;
-    CHECK(cudaMalloc(&form.given, form.bytes));
-    const std::size_t header = form.patch->block(launch, all, 0, 0).header;
-    form.block =
-        form.patch->block(launch, all, 0, reinterpret_cast<std::uintptr_t>(form.given + header));
-  } else {
-    CHECK(cudaMalloc(&form.given, form.bytes));
+    const auto header = reinterpret_cast<std::uintptr_t>(form.given + form.block.header);
+    form.block = form.patch->block(launch_of(kernel), 0, header);
   }
   return true;
 }
@@ -240,11 +240,10 @@ std::string counted(const Form& form, const Kernel& kernel) {
   std::vector<std::byte> bytes(form.block.result_end - form.block.result_begin);
   CHECK(cudaMemcpy(bytes.data(), form.given + form.block.result_begin, bytes.size(),
                    cudaMemcpyDeviceToHost));
-  const std::vector<MemoryObject> all = objects();
   const Names names = {.object = [](const MemoryObject&) { return std::string("object"); },
                        .site = [](std::uint64_t) { return std::string("site"); }};
   std::string text = "[";
-  const PatchResult result = form.patch->result(launch_of(kernel, all.data()), bytes, names);
+  const PatchResult result = form.patch->result(launch_of(kernel), bytes, names);
   if (result.tables.size() > 1) {
     for (const auto number_of : result.tables[1].numbers) {
       text += (text.size() > 1 ? ", " : "") + std::to_string(static_cast<std::int64_t>(number_of));
@@ -255,10 +254,11 @@ std::string counted(const Form& form, const Kernel& kernel) {
 
 void measure(const Kernel& kernel, const std::string& folder, int turns, double seconds,
              const std::vector<std::string>& names) {
+  const std::vector<MemoryObject> all = objects();
   std::vector<Form> forms(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     forms[i].name = names[i];
-    if (!load(forms[i], kernel, folder)) forms[i].code = nullptr;
+    if (!load(forms[i], kernel, folder, all)) forms[i].code = nullptr;
   }
   cudaEvent_t begin, end;
   CHECK(cudaEventCreate(&begin));

@@ -38,48 +38,50 @@ class Blocks:
     """Of each launch of a step one, in an arena that is zero before the step."""
 
     def __init__(self, patch, library):
-        self.patch, self.library = patch.encode(), ctypes.CDLL(library)
-        self.library.pasta_ptx_table.restype = ctypes.c_uint64
+        self.name, self.library, self.patch = patch.encode(), ctypes.CDLL(library), None
+        self.library.pasta_ptx_patch.restype = self.library.pasta_ptx_table.restype = ctypes.c_void_p
+        self.library.pasta_ptx_result.restype = ctypes.c_uint64
         self.arena = torch.zeros(ARENA, dtype=torch.uint8, device="cuda")
         self.on_host = torch.zeros(ARENA // 4, dtype=torch.uint8, pin_memory=True)
-        self.objects = self.on_device = None
-        self.begin()
+        self.at = self.host_at = 0
+        self.launches, self.active = [], False
 
     def begin(self):
-        if self.objects is not None:
-            self.arena[:self.at].zero_()
-        self.at, self.host_at, self.launches, self.active = 0, 0, [], False
+        self.arena[:self.at].zero_()
+        self.at = self.host_at = 0
+        self.launches, self.active = [], True
 
     def take_objects(self):
         """As Compute Sanitizer sees them: what PyTorch asked the driver for."""
         segments = sorted((s["address"], s["total_size"]) for s in torch.cuda.memory_snapshot())
-        rows = [(address, size, number) for number, (address, size) in enumerate(segments, 1)]
-        self.objects = (ctypes.c_uint64 * (3 * len(rows)))(*[value for row in rows for value in row])
-        self.count = len(rows)
-        self.on_device = torch.tensor(rows, dtype=torch.int64, device="cuda")
-
-    def grid_and_block(self, groups, threads):
-        return (ctypes.c_uint32 * 6)(groups, 1, 1, threads, 1, 1)
+        rows = [value for number, row in enumerate(segments, 1) for value in (*row, number)]
+        self.patch = ctypes.c_void_p(self.library.pasta_ptx_patch(self.name, (ctypes.c_uint64 * len(rows))(*rows),
+                                                                  len(segments)))
+        size = ctypes.c_uint64()
+        table = self.library.pasta_ptx_table(self.patch, ctypes.byref(size))
+        self.table = torch.frombuffer(bytearray(ctypes.string_at(table, size.value)), dtype=torch.uint8).cuda()
+        self.library.pasta_ptx_put_table(self.patch, ctypes.c_uint64(self.table.data_ptr()))
 
     def __call__(self, size, align, stream):
         """Triton asks for a byte for each group of the launch."""
         if not self.active:
             return Nothing
-        launch, sizes = self.grid_and_block(size, 128), Sizes()
-        on_device = ctypes.c_uint64(self.on_device.data_ptr())
-        self.library.pasta_ptx_block(self.patch, launch, self.objects, on_device, self.count, ctypes.c_uint64(0),
-                                     ctypes.byref(sizes), None)
-        begin, address = self.at, self.arena.data_ptr() + self.at + sizes.header
+        launch, sizes = (ctypes.c_uint32 * 6)(size, 1, 1, 128, 1, 1), Sizes()
+
+        def block(address, image):
+            self.library.pasta_ptx_block(self.patch, launch, ctypes.c_uint64(address), ctypes.byref(sizes),
+                                         ctypes.c_void_p(image))
+
+        block(0, 0)
         if self.at + sizes.bytes > len(self.arena) or self.host_at + sizes.bytes > len(self.on_host):
             raise MemoryError("a step has more launches than there is room for")
-        image = self.on_host[self.host_at:]
-        self.library.pasta_ptx_block(self.patch, launch, self.objects, on_device, self.count, ctypes.c_uint64(address),
-                                     ctypes.byref(sizes), ctypes.c_void_p(image.data_ptr()))
-        to = begin + sizes.header
+        to, image = self.at + sizes.header, self.on_host[self.host_at:]
+        address = self.arena.data_ptr() + to
+        block(address, image.data_ptr())
         self.arena[to:to + sizes.image].copy_(image[:sizes.image], non_blocking=True)
+        self.launches.append((launch, self.at, sizes))
         self.at += (sizes.bytes + ALIGN - 1) // ALIGN * ALIGN
         self.host_at += (sizes.image + ALIGN - 1) // ALIGN * ALIGN
-        self.launches.append((launch, begin, sizes))
         return Pointer(address)
 
     def counted(self):
@@ -87,9 +89,9 @@ class Blocks:
         numbers, columns = (ctypes.c_uint64 * 6000)(), 6
         for launch, begin, sizes in self.launches:
             result = self.arena[begin + sizes.result_begin:begin + sizes.result_end].cpu()
-            count = self.library.pasta_ptx_table(self.patch, launch, self.objects, self.count,
-                                                 ctypes.c_void_p(result.data_ptr()), ctypes.c_uint64(result.numel()), 1,
-                                                 numbers, ctypes.c_uint64(len(numbers)))
+            count = self.library.pasta_ptx_result(self.patch, launch, ctypes.c_void_p(result.data_ptr()),
+                                                  ctypes.c_uint64(result.numel()), 1, numbers,
+                                                  ctypes.c_uint64(len(numbers)))
             yield [sum(numbers[at:count:columns]) for at in (3, 4)]
 
 
@@ -171,7 +173,6 @@ def with_own_patch(step, compiled, steps, own, kernels, blocks):
     for _ in range(steps):
         times["off"].append(time_of(step, compiled))
         blocks.begin()
-        blocks.active = True
         times["on"].append(time_of(step, compiled))
         blocks.active = False
     return {"ms": times, "kernels": kernels, "counted": list(blocks.counted()) if own == "reuse" else None}
