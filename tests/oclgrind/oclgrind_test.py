@@ -161,7 +161,7 @@ class Oclgrind(unittest.TestCase):
         for site in sites:
             self.assertRegex(site["site"], r"^input\.cl:\d+:\d+ (load|store|call|atomicrmw)$")
         findings = {p["id"] for r in report["reports"] for p in r["parts"] if p["type"] == "finding"}
-        self.assertEqual(findings, {"atomic-contention", "few-lanes", "more-poor-coalescing", "no-times"})
+        self.assertEqual(findings, {"atomic-contention", "few-lanes", "poor-coalescing", "no-times"})
 
         kernels = {k["kernel"]: k for k in self.table(report, "divergence", "kernels")}
         balance = ("warps", "groups", "idle_groups", "median", "most", "imbalance")

@@ -25,7 +25,7 @@ using device::SiteRow;
 
 // Findings of one kind are about the rows that matter most.
 constexpr std::size_t kMostFindings = 3;
-constexpr double kWorthNoting = 0.1;    // of all bytes moved, passes or atomics
+constexpr double kManySpills = 0.1;     // of what a kernel asks
 constexpr double kManyConflicts = 1.5;  // passes for each that is needed
 constexpr double kManyAtOnce = 4;       // lanes at one address
 constexpr double kManyForOne = 64;      // atomics of a launch for each address,
@@ -493,7 +493,7 @@ class AccessTool : public Tool {
           .id = fault == Fault::kMisaligned  ? "misaligned"
                 : fault == Fault::kBroadcast ? "broadcast"
                                              : "poor-coalescing",
-          .level = Finding::Level::kWarning,
+          .level = level_of(places->cost / moved),
           .text = fmt::format("{} uses {:.1f}% of what memory moves", places->text(),
                               100 * used_share(sum)),
           .share = places->cost / moved,
@@ -529,7 +529,7 @@ class AccessTool : public Tool {
       const SiteSum& sum = places->sum;
       report.parts.emplace_back(Finding{
           .id = "bank-conflicts",
-          .level = Finding::Level::kWarning,
+          .level = level_of(places->cost / passes),
           .text = fmt::format("{} passes shared memory {:.1f} times as often as it would without "
                               "bank conflicts",
                               places->text(), excess_passes(sum)),
@@ -570,7 +570,7 @@ class AccessTool : public Tool {
       }
       report.parts.emplace_back(
           Finding{.id = "atomic-contention",
-                  .level = Finding::Level::kWarning,
+                  .level = level_of(steps / all),
                   .text = std::move(text),
                   .share = steps / all,
                   .of = "steps of atomic operations",
@@ -589,7 +589,7 @@ class AccessTool : public Tool {
       const auto kernel = kernels_.find(key.kernel);
       const double global =
           kernel == kernels_.end() ? 0 : static_cast<double>(kernel->second.asked);
-      if (spilled < kWorthNoting * (spilled + global) || found++ >= kMostFindings) continue;
+      if (spilled < kManySpills * (spilled + global) || found++ >= kMostFindings) continue;
       report.parts.emplace_back(Finding{
           .id = "local-memory",
           .level = Finding::Level::kWarning,

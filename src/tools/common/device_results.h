@@ -121,6 +121,13 @@ struct SiteKey {
   auto operator<=>(const SiteKey&) const = default;
 };
 
+// Of a finding that is about a share of what all kernels do: below a hundredth there is none.
+inline constexpr double kWorthNoting = 0.01;
+inline Finding::Level level_of(double share) {
+  constexpr double kMuch = 0.1;
+  return share >= kMuch ? Finding::Level::kWarning : Finding::Level::kInfo;
+}
+
 // For cells of tables.
 Cell count_cell(std::uint64_t value);
 // Of the bytes that are moved, those of no object: where there are any. `kernel`: of which most of

@@ -22,10 +22,8 @@ using device::BalanceRow;
 
 constexpr std::size_t kMostFindings = 3;
 constexpr double kFewLanes = 0.6;        // of those that exist
-constexpr double kWorthNoting = 0.1;     // of all accesses of warps
 constexpr double kUneven = 2;            // the busiest group over the mean
 constexpr std::uint64_t kFewGroups = 8;  // of so few, one that does more is no pattern
-constexpr double kSmallShare = 0.01;     // of all accesses of warps, which balance is not about
 
 struct Kernel {
   std::uint64_t launches = 0;
@@ -198,7 +196,7 @@ class DivergenceTool : public Tool {
                                    : fmt::format(" and {} more places", few->places - 1);
       report.parts.emplace_back(Finding{
           .id = "few-lanes",
-          .level = Finding::Level::kWarning,
+          .level = level_of(share),
           .text =
               fmt::format("{} at {}{}: {:.1f} of {:.1f} lanes take part", in_sentence(key.kernel),
                           key.site, more, ratio(few->counts.lanes, few->counts.warps),
@@ -226,7 +224,7 @@ class DivergenceTool : public Tool {
       }
       report.parts.emplace_back(Finding{
           .id = "small-groups",
-          .level = Finding::Level::kWarning,
+          .level = level_of(share),
           .text = fmt::format("{}: its groups fill {:.1f} of the 32 lanes of a warp",
                               in_sentence(line->first), lanes),
           .share = share,
@@ -243,13 +241,13 @@ class DivergenceTool : public Tool {
     for (const auto* line : by_accesses()) {
       const auto& [name, kernel] = *line;
       const double share = ratio(kernel.counts.warps, warps);
-      if (kernel.uneven < kUneven || kernel.worst.groups < kFewGroups || share < kSmallShare) {
+      if (kernel.uneven < kUneven || kernel.worst.groups < kFewGroups || share < kWorthNoting) {
         continue;
       }
       if (found++ >= kMostFindings) break;
       report.parts.emplace_back(Finding{
           .id = "uneven-groups",
-          .level = Finding::Level::kWarning,
+          .level = level_of(share),
           .text = fmt::format("{}: group {} accesses memory {:.1f} times as often as groups do on "
                               "average",
                               in_sentence(name), kernel.worst.heaviest, kernel.uneven),
