@@ -8,7 +8,7 @@ Parts: simple, edges, streams, hopper, steps, contexts, devices (of accesses.cu)
 memory; memory (memory.cu), each way to get it; plain, modules, child_graphs, mixed_graphs, first_of_graph, conditions, of_kernels, of_graphs
 (launches.cu), each way in which a kernel comes to run; others, the same kernels under other tools; warps, made-up accesses, of which a GPU and the host say the same; badly, programs that
 fault or spin; full, one that takes all memory of a GPU, which nobody else may use meanwhile; jit, kernels of
-Triton and NVRTC; uncovered, a matrix product that no patch sees; counters and several, what counters_check.py
+Triton and NVRTC; torch_graph, graphs of PyTorch beside the same steps without; uncovered, a matrix product that no patch sees; counters and several, what counters_check.py
 (where there is ncu) and several_runs_check.py do; gpt2-infer, gpt2-train, resnet50-infer, steps of which under
 each patch by turns; iterations, those of models of which one in many is analysed. `exact` is all of them but
 those of models, in a minute or two, and after each part a page of how much held, exact.md. Exit code: 0 when
@@ -39,7 +39,7 @@ FORMS = ("forms", "memory", *LAUNCHES)
 # What the device's runtime does, to launch, is not known: it is of no object, and in local memory.
 BY_KERNELS = ("of_kernels", "of_graphs")
 MODELS = ("gpt2-infer", "gpt2-train", "resnet50-infer")
-EXACT = ("warps", *KERNELS, *FORMS, "devices", "others", "full", "counters", "badly", "jit", "uncovered", "several")
+EXACT = ("warps", *KERNELS, *FORMS, "devices", "others", "full", "counters", "badly", "jit", "torch_graph", "uncovered", "several")
 PARTS = (*EXACT, *MODELS, "iterations")
 # Of the iterations of `steps` and of models, one in so many is analysed.
 STEPS_APART, MODEL_APART = 3, 250
@@ -55,6 +55,28 @@ x = torch.ones(100_000, device="cuda")
 out = torch.empty_like(x)
 double[(98,)](x, out, 100_000, B=1024)
 assert bool((out == 2).all())
+"""
+GRAPH = """
+import sys, torch
+a = torch.ones(512, 512, device="cuda")
+w = torch.full((512, 512), 0.01, device="cuda")
+def step():
+    x = torch.softmax((a @ w).relu() + 1, dim=1)
+    return (x * a).sum(dim=0).sort()[0]
+stream = torch.cuda.Stream()
+with torch.cuda.stream(stream):
+    step()
+    stream.synchronize()
+    if sys.argv[1] == "eager":
+        for _ in range(3):
+            step()
+    else:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            step()
+        for _ in range(3):
+            graph.replay()
+    torch.cuda.synchronize()
 """
 NVRTC = """
 import torch
@@ -280,6 +302,18 @@ class Check:
             good = self.check(f"{name}: read and written", [sum(row[what] > 0 for row in found) > 0 for what in ("reads", "writes")], [True, True]) and good
             self.tell(name, "access", int(good), 1)
 
+    def torch_graph(self):
+        """Steps of PyTorch by themselves, and the same as graphs: kernels ask for the same."""
+        (self.output / "graph_program.py").write_text(GRAPH)
+        asked = []
+        for how in ("eager", "graph"):
+            _, document = self.watched("torch_graph", [sys.executable, str(self.output / "graph_program.py"), how], 60)
+            if document is None:
+                return
+            asked.append({row["kernel"]: (row["launches"], row["asked"], row["moved"]) for row in rows(document, "kernels")})
+        good = sum(self.check(f"torch_graph: {kernel}", asked[1].get(kernel), values) for kernel, values in asked[0].items())
+        self.tell("torch_graph", "access", good, len(asked[0].keys() | asked[1].keys()))
+
     def others(self):
         """The same kernels under the other patches."""
         for part in WARPS:
@@ -305,11 +339,11 @@ class Check:
         return sum(self.check(f"{part}: hotpages of {size} bytes", got.get(size), wanted.get(size)) for size in sizes), len(sizes)
 
     def reuse(self, part, document):
-        wanted = {kernel: [touched, 0, 0] for kernel, touched in TOUCHED[part].items()}
+        wanted = {kernel: [touched, 0, 0] for kernel, touched in TOUCHED[part].items() if touched}
         for (kernel, _, _), (_, asked, moved, _) in OBJECTS[part].items():
             wanted[kernel][1] += asked
             wanted[kernel][2] += moved
-        got = {row["kernel"]: [row["working_set"], row["asked"], row["moved"]] for row in rows(document, "kernels")}
+        got = {row["kernel"]: [row["working_set"], row["asked"], row["moved"]] for row in rows(document, "kernels") if row["asked"]}
         kernels = wanted.keys() | got.keys()
         return sum(self.check(f"{part}: reuse of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
 
@@ -319,8 +353,8 @@ class Check:
             lanes[kernel] += values[0]
         for kernel, values in SHARED[part].items():
             lanes[kernel] += sum(values[:3])
-        wanted = {kernel: (warps, round(lanes[kernel] / warps, 6)) for kernel, warps in WARPS[part].items()}
-        got = {row["kernel"]: (row["warps"], round(row["lanes"], 6)) for row in rows(document, "kernels")}
+        wanted = {kernel: (warps, round(lanes[kernel] / warps, 6)) for kernel, warps in WARPS[part].items() if warps}
+        got = {row["kernel"]: (row["warps"], round(row["lanes"], 6)) for row in rows(document, "kernels") if row["warps"]}
         kernels = wanted.keys() | got.keys()
         return sum(self.check(f"{part}: divergence of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
 

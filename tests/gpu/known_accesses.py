@@ -271,6 +271,13 @@ TOUCHED = {
     },
     "streams": {"in_graph": 256, "in_stream": 8192, "in_thread": 8192},
     "hopper": {"bulk": 2048, "neighbours": 512, "tiles": 128},
+    "forms": {
+        "reduce_vectors": 512, "add_vectors": 512, "swap4": 32 + 128, "swap8": 512, "swap16": 512, "shared_atomics": 128,
+        "add_anywhere": 256, "read_only": 1024, "ordered": 256, "prefetches": 128, "copies4": 256, "copies8": 512,
+        "copies_half": 384 + 512, "matrices": 128, "async_stores": 256, "async_reductions": 256, "remote_atomics": 256,
+        "bulk_to_neighbour": 256, "bulk_reduction": 1024, "multicast": 1024 + 256, "calls": 256, "endless": 65536, "textured": 128,
+        "surfaces": 128, "surface_reductions": 0, "from_constants": 256, "products": 512,
+    },
     "steps": {"in_step": 256},
     "contexts": {"in_context": 8192},
 }
@@ -292,6 +299,16 @@ WARPS = {
     },
     "streams": {"in_graph": 30, "in_stream": 400 * 64, "in_thread": 200 * 64},
     "hopper": {"bulk": 4, "neighbours": 8, "tiles": 2},
+    "forms": {
+        "reduce_vectors": 1, "add_vectors": 2, "swap4": 2, "swap8": 2, "swap16": 1, "shared_atomics": 5,
+        # A word of each memory is added to in one step.
+        "add_anywhere": 4, "read_only": 2, "ordered": 3, "prefetches": 1,
+        # A copy reads and writes.
+        "copies4": 4, "copies8": 4, "copies_half": 4, "matrices": 5, "async_stores": 2 * 4, "async_reductions": 2 * 4,
+        "remote_atomics": 2 * 3, "bulk_to_neighbour": 2 * 10, "bulk_reduction": 8 + 2, "multicast": 2 + 2 * 2, "calls": 2,
+        "endless": 268435456 + 256, "textured": 1, "surfaces": 1, "surface_reductions": 0, "from_constants": 2,
+        "products": 32 + 4,
+    },
     "steps": {"in_step": 2 * 2},
     "contexts": {"in_context": 7 * 64},
 }
