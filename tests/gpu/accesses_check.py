@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 
-from known_accesses import (LOCAL, LOCAL_LANES, OBJECTS, SHARED, SITES, TOUCHED, UNSEEN, WARPS, in_context, objects_of,
+from known_accesses import (LOCAL, LOCAL_LANES, OBJECTS, OF_PEER, SHARED, SITES, TOUCHED, UNSEEN, WARPS, in_context, objects_of,
                             places_of, shared_of)
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -166,9 +166,12 @@ class Check:
         return self.watched(part, program_of(self.programs, part), 40, tool=tool, launches=launches)
 
     def kernels(self, part):
-        _, document = self.of_kernels(part, "access")
+        result, document = self.of_kernels(part, "access")
         if document is not None:
-            self.objects_and_shared(part, document, OBJECTS[part], SHARED[part])
+            objects = dict(OBJECTS[part])
+            if part == "memory" and int(result.stdout.split()[0]) > 1:
+                objects |= OF_PEER
+            self.objects_and_shared(part, document, objects, SHARED[part])
             self.places_and_unseen(part, document)
         if part == "of_graphs":
             self.check("of_graphs: what is left alone is said", any("for kernels to launch" in text for text in self.said), True)

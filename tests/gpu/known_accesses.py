@@ -197,6 +197,8 @@ OBJECTS = {
     # A graph of two nodes of a kernel, of which the first alone is to be analysed: both are, and no launch after it.
     "first_of_graph": {**of_pair("in_chain_a", 38, 1), **of_pair("in_chain_a", 39, 1), **of_pair("known_last", 20)},
 }
+# What `memory` has besides where there is another device.
+OF_PEER = {("in_peer", "reads", 7168): (32, 128, 128, 128), ("in_peer", "writes", 1024 + 16 * 15): (32, 128, 128, 128)}
 # kernel -> (reads, writes, atomics, passes, passes without conflicts)
 SHARED = {
     "simple": {
