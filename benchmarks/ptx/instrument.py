@@ -37,6 +37,41 @@ class Unseen(Exception):
     pass
 
 
+class Repeats:
+    """Which loads are as one before them, with nothing in between that could change what they read: of all of these
+    the assembler makes one. (Triton loads what elements of a lane have in common once for each of them.)"""
+
+    STRONG = {"volatile", "relaxed", "acquire", "mmio"}
+    ENDS = re.compile(r"[\w$]+:(?!:)|[{}]|\b(?:bra|brx|call|ret|exit|bar|barrier|membar|fence|griddepcontrol)\b")
+    ASSIGNS = re.compile(r"(?:^|[;:])\s*(?:@!?[%\w$]+\s+)?[a-z][\w.:]*\s+(\{[^}]*\}|%[\w$]+)")
+
+    def __init__(self):
+        self.seen = []
+
+    def _pass(self, text):
+        changed = set(re.findall(r"%[\w$]+", " ".join(self.ASSIGNS.findall(text))))
+        self.seen = [key for key in self.seen if not changed & set(re.findall(r"%[\w$]+", " ".join(key)))]
+
+    def pass_over(self, text):
+        """What lies between two accesses."""
+        if self.ENDS.search(text):
+            self.seen = []
+        self._pass(text)
+
+    def has(self, statement, access):
+        """Of each access of any memory, one after the other; None is one of other memory."""
+        parts = statement.group("op").split(".")
+        if parts[0] != "ld" or self.STRONG & set(parts):
+            self.seen = []
+            return False
+        key = access and (access.op, access.guard, access.address.replace(" ", ""))
+        had = key in self.seen
+        if key and not had:
+            self.seen.append(key)
+        self._pass(statement.group())
+        return had
+
+
 def without_comments(text):
     """As long as it was."""
     blank = lambda found: re.sub(r"[^\n]", " ", found.group())
@@ -159,14 +194,16 @@ def instrument(kernel, patch, form, every=1, has_parameter=False):
         begin = plain.index("{", entry.end()) + 1
         pieces += [kernel[entry.end(2):begin], sample(every) if every > 1 else ""]
         at = begin
-        following = functions.search(plain, begin)
+        following, repeats, passed = functions.search(plain, begin), Repeats(), begin
         for statement in ACCESS.finditer(plain, begin, following.start() if following else len(plain)):
+            repeats.pass_over(plain[passed:statement.start()])
+            passed = statement.end()
             try:
                 access = access_of(statement)
             except Unseen as what:
                 unseen.append(str(what))
                 continue
-            if access is None:
+            if repeats.has(statement, access) or access is None:
                 continue
             accesses.append(access)
             pieces += [kernel[at:access.begin], before(access, len(accesses), parameter, made, every > 1)]

@@ -91,6 +91,27 @@ class Found(unittest.TestCase):
         found = accesses("{ .reg .b64 %rx; mov.u64 %rx, %rd1; @%p1 st.global.b32 [%rx], %r1; ld.global.b32 %r2, [%rx]; }")
         self.assertEqual(found, ([("@%p1", "%rx", 4, WRITES), ("", "%rx", 4, READS)], []))
 
+    def test_loads_that_the_assembler_makes_one_of(self):
+        load = "ld.global.b32 %r{}, [%rd1 + 0];"
+        twice = load.format(1) + "{}" + load.format(2)
+        for between in ("", "mov.u32 %r2, 0x0;", "ld.shared.b32 %r3, [%r4];", "add.s64 %rd2, %rd1, 8;"):
+            with self.subTest(one=between):
+                self.assertEqual(len(accesses(twice.format(between))[0]), 1)
+        for between in ("$L:", "@%p1 bra $L;", "bar.sync 0;", "st.shared.b32 [%r3], %r4;", "add.s64 %rd1, %rd1, 8;",
+                        "@%p1 mov.u64 %rd1, %rd2;", "mov.b64 {%rd1, %rd2}, %rd3;", "ld.shared.b64 %rd1, [%r3];",
+                        "ld.acquire.gpu.shared.b32 %r3, [%r4];", "call helper;"):
+            with self.subTest(two=between):
+                self.assertEqual(len(accesses(twice.format(between))[0]), 2)
+        for other in ("ld.global.b32 %r2, [%rd1 + 4];", "@%p1 ld.global.b32 %r2, [%rd1 + 0];",
+                      "ld.global.b16 %rs1, [%rd1 + 0];"):
+            with self.subTest(other=other):
+                self.assertEqual(len(accesses(load.format(1) + other)[0]), 2)
+        volatile = "ld.volatile.global.b32 %r1, [%rd1];"
+        self.assertEqual(len(accesses(volatile * 2)[0]), 2)
+        self.assertEqual(len(accesses("ld.global.b64 %rd1, [%rd1];" * 2)[0]), 2)
+        self.assertEqual(len(accesses("ld.global.v2.b64 {%rd2, %rd1}, [%rd1];" * 2)[0]), 2)
+        self.assertEqual(len(accesses("ld.global.v2.b32 {%r1, %r2}, [%rd1];" * 2)[0]), 1)
+
     def test_says_what_it_does_not_see(self):
         bulk = "cp.async.bulk.global.shared::cta.bulk_group"
         self.assertEqual(accesses(f"{bulk} [%rd1], [%r1], %r2;"), ([], [bulk]))
