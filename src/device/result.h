@@ -65,6 +65,7 @@ struct UnseenTooRow {
   std::uint64_t constants = 0;  // that read constant memory of the program
   std::uint64_t products = 0;   // of matrices that are read from shared memory
   std::uint64_t multicast = 0;  // reductions of the memory of several devices
+  std::uint64_t fills = 0;      // of pieces of shared memory
   bool operator==(const UnseenTooRow&) const = default;
 };
 

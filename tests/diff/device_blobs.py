@@ -56,8 +56,8 @@ def access():
     names = ["a.cu:3 LDG", "a.cu:4 STG", "a.cu:5 STS", "", "a.cu:9 RED"]
     whole = result(table(OBJECTS, [(1, 0x10000, 16 << 20), (2, 0x2000000, 64)], ["in", "bins"]),
                    table(ACCESSES, accesses), table(SITES, sites, names), dropped=5)
-    # Constants, products, multicast.
-    tma = result(table(UNSEEN, [(2, 0, 1)]), table(UNSEEN_TOO, [(1, 3, 1)]))
+    # Constants, products, multicast, fills.
+    tma = result(table(UNSEEN, [(2, 0, 1)]), table(UNSEEN_TOO, [(1, 3, 1, 0)]))
     return whole, whole[:-30], tma, result()
 
 

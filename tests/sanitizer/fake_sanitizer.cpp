@@ -57,6 +57,7 @@ void tell(Domain domain, Id id, const void* data) {
   tell(domain, static_cast<std::uint32_t>(id), data);
 }
 
+std::map<Handle, void*> function_data;
 thread_local void* launch_data = nullptr;
 thread_local bool launch_data_set = false;
 
@@ -160,8 +161,8 @@ EXPORT int sanitizerUnpatchModule(Handle) {
   patched = false;
   return 0;
 }
-std::map<Handle, void*> function_data;
 EXPORT int sanitizerSetCallbackData(Handle function, const void* data) {
+  const std::lock_guard lock(mutex);
   function_data[function] = const_cast<void*>(data);
   return 0;
 }
@@ -298,7 +299,11 @@ EXPORT void fake_launch(void* context, void* module, void* stream, const FakeKer
   };
   tell_call();
   tell(Domain::kLaunch, LaunchCallback::kBegin, &data);
-  run(take_launch_data(), stream, warps_of(*kernel));
+  // Where its function has some, too, this device takes that.
+  void* const given = take_launch_data();
+  const auto of_function = function_data.find(data.function);
+  const bool has_other = of_function != function_data.end() && of_function->second != nullptr;
+  run(has_other ? of_function->second : given, stream, warps_of(*kernel));
   tell(Domain::kLaunch, LaunchCallback::kEnd, &data);
   call.ends = 1;
   tell_call();

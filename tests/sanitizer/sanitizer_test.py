@@ -100,7 +100,7 @@ class Sanitizer(unittest.TestCase):
     def test_memory_that_no_patch_sees(self):
         report = self.run_watched("unseen")
         self.assertEqual([part["evidence"] for part in report["parts"] if part.get("id") == "unseen-memory"],
-                         [{"constants": 1, "products": 1}])
+                         [{"constants": 1, "products": 1, "fills": 0}])
         self.assertEqual([part for part in report["parts"] if part.get("id") == "uncovered"], [], "of global memory")
         self.assertEqual([(row["asked"], row["uncovered"]) for row in self.rows(report, "kernels")], [(128, "constants, products")])
 

@@ -233,7 +233,8 @@ struct State {
   std::vector<std::unique_ptr<Context>> gone;  // whose handles are of others now
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
-  std::set<Handle> graphs_for_device;                 // executable ones
+  std::set<Handle> graphs_for_device;    // executable ones
+  std::set<Handle> functions_of_graphs;  // that were given something for all their launches
   std::map<StreamOf, device::StreamRow> launches_on;  // the last of each
   std::uint64_t streams = 0;                          // that were launched on
   std::uint64_t launches = 0, analysed = 0, left_out = 0;
@@ -642,13 +643,24 @@ bool write_table(const Context& context, Stream& stream, Table& table) {
   return true;
 }
 
-// What a launch is to count in; none: nothing.
+// What a launch is to count in; none: nothing. Which of the two counts where both are set is not
+// said: so there is one at a time.
 bool give(const LaunchData& data, bool of_graph, const void* address) {
   State& s = state();
-  return good(of_graph
-                  ? s.api.set_function_data(data.function, address)
-                  : s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
-              "the data of a launch");
+  bool has_other = false;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (of_graph) {
+      s.functions_of_graphs.insert(data.function);
+    } else {
+      has_other = s.functions_of_graphs.erase(data.function) > 0;
+    }
+  }
+  constexpr const char* kWhat = "the data of a launch";
+  if (of_graph) return good(s.api.set_function_data(data.function, address), kWhat);
+  if (has_other) good(s.api.set_function_data(data.function, nullptr), kWhat);
+  return good(s.api.set_launch_data(data.launch, data.function, data.stream_handle, address),
+              kWhat);
 }
 void leave_out(const LaunchData& data, bool of_graph) {
   if (of_graph) t_given[data.function] = nullptr;

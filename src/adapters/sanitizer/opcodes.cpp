@@ -46,6 +46,9 @@ void count(Unseen& unseen, std::uint64_t word) {
     case 0x1a5:  // LDGMC
       ++unseen.other.multicast;
       break;
+    case 0x1cb:  // UMEMSETS
+      ++unseen.other.fills;
+      break;
     case 0x1e7:  // UTCCP
     case 0x1ea:  // UTCHMMA and the like
     case 0x1f0:  // HGMMA

@@ -66,6 +66,13 @@ TEST(SanitizerOpcodes, ProductsOutOfSharedMemory) {
   EXPECT_EQ(found.at("product"), (Unseen{.global = {}, .other = {.products = 6}}));
 }
 
+TEST(SanitizerOpcodes, FillsOfSharedMemory) {
+  // st.bulk of 10.0: UMEMSETS.
+  const auto found = unseen(cubin("fill", {0x000000ff060073cb}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.at("fill"), (Unseen{.global = {}, .other = {.fills = 1}}));
+}
+
 TEST(SanitizerOpcodes, WhatIsNoProgramOrCut) {
   const std::string whole = cubin("gemm", {0x5b4, 0x5b4});
   for (std::size_t size = 0; size < whole.size(); ++size) unseen(whole.substr(0, size));

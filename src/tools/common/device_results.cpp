@@ -308,6 +308,7 @@ Cell DeviceResults::uncovered_cell(const std::string& kernel) const {
   name(too.multicast, "multicast");
   name(too.constants, "constants");
   name(too.products, "products");
+  name(too.fills, "fills");
   return all;
 }
 
@@ -383,15 +384,17 @@ void DeviceResults::add_unseen_memory(Report& report) const {
   };
   const auto constants = kernels(&device::UnseenTooRow::constants);
   const auto products = kernels(&device::UnseenTooRow::products);
-  if (constants + products == 0) return;
+  const auto fills = kernels(&device::UnseenTooRow::fills);
+  if (constants + products + fills == 0) return;
   report.parts.emplace_back(
       Finding{.id = "unseen-memory",
               .level = Finding::Level::kInfo,
               .text = "what kernels read of constant memory, and of shared memory to multiply "
-                      "matrices, is not seen: column uncovered says which do",
+                      "matrices, or fill of it in bulk is not seen: column uncovered says which do",
               .of = {},
               .evidence = {{"constants", std::int64_t{constants}, Unit::kCount},
-                           {"products", std::int64_t{products}, Unit::kCount}},
+                           {"products", std::int64_t{products}, Unit::kCount},
+                           {"fills", std::int64_t{fills}, Unit::kCount}},
               .advice = {}});
 }
 

@@ -63,7 +63,8 @@ class DeviceResults {
   // Whether it has instructions that access global memory unseen, so that its numbers are too low.
   [[nodiscard]] bool is_uncovered(const std::string& kernel) const;
   // What it has unseen, for the column `uncovered` that each table has: "tiles, textures,
-  // multicast, constants, products", of which those come that are so; "no" where there are none.
+  // multicast, constants, products, fills", of which those come that are so; "no" where there are
+  // none.
   [[nodiscard]] Cell uncovered_cell(const std::string& kernel) const;
   // Of an object: "tiles" where such a kernel was given a tensor map of it. Unknown of others when
   // it is not known what some kernel accesses so.
