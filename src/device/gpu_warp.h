@@ -145,8 +145,6 @@ class GpuSteps {
   __device__ static bool is_first(std::uint32_t mask) {
     return (mask & lanes_up_to()) == own_lane();
   }
-  // Whether a lane before the calling one is.
-  __device__ static bool is_behind(std::uint32_t mask) { return (mask & lanes_before()) != 0; }
   // use(first, last) for numbers of lanes that say one, other than kNone: of lanes that follow one
   // another, each with the number of the one before or with the next, and all within the same 32
   // numbers, one does it for all of them.

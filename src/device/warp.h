@@ -11,20 +11,19 @@
 // the same values in the same branches; only what is handed to the steps below may depend on a
 // lane:
 //   match(key, use)       key is of a lane; use runs on all lanes together, once for each key
-//   lanes_that(test)      for which lanes test(lane, address) holds
-//   if_all(test, then, otherwise)       whether for each
 //   each(mask, change)    of lanes of the mask, may change the state through portable.h
 //   add(to, more)         once, not once a lane; to is a struct of 64-bit numbers, and more one
 //                         like it or some of its numbers; what is added is less than 2^32
 //   raise(to, value)      the same of one number; the larger of two stays
-//   sectors, footprint, shape, passes, crowd     facts about all lanes
+//   sectors, footprint, parts, pattern, passes, crowd     facts about all lanes
 // So everything that changes the state goes through each, add or raise; what all lanes may do at
 // once with the same outcome, as finding a key in a table, needs none of them.
 //
 // Patches on a GPU have 22 registers, and what does not fit costs more than all they do: memory of
 // every thread that the GPU has at once finds no room in any cache. So nothing is counted there
 // that can be counted from the result, and what most accesses do, which is to ask for memory of one
-// object, has a short way of its own; the long way gives the same numbers.
+// object, has a short way of its own (GpuWarp alone has its steps); the long way, which the host
+// always goes, gives the same numbers.
 #pragma once
 
 #include <algorithm>
