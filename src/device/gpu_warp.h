@@ -227,7 +227,7 @@ class GpuSteps {
                                 Same same) const {
     if (lanes == 0) return Pattern::kSingle;
     if (pieces == 0) return Pattern::kUnit;
-    if (pieces != lanes) return pieces * 4 + 3 < lanes ? Pattern::kPieces : Pattern::kGather;
+    if (pieces != lanes) return pieces * 4 + 3 <= lanes ? Pattern::kPieces : Pattern::kGather;
     if (same()) return Pattern::kBroadcast;
     const std::uint32_t second = second_lane();
     const std::uint32_t apart = second - first_of(active());
