@@ -42,10 +42,13 @@ struct Facts {
   std::uint64_t groups, group_sectors, group_parts;  // of lanes that have a KiB in common
 };
 
-// `facts` are 0.
+// Of these addresses as those of shared memory, which has fewer.
+constexpr std::uint64_t kEndOfShared = 1u << 27;
+
+// `facts` are 0; `shared` is the same warp in shared memory.
 #pragma nv_exec_check_disable
 template <class AnyWarp>
-PASTA_DEVICE void find_facts(const AnyWarp& warp, Facts& facts) {
+PASTA_DEVICE void find_facts(const AnyWarp& warp, const AnyWarp& shared, Facts& facts) {
   warp.match([](std::uint64_t address) { return static_cast<std::uint32_t>(address >> 10); },
              [&](std::uint32_t, std::uint32_t mask) {
                const std::uint32_t sectors = warp.sectors(mask), parts = warp.parts(mask);
@@ -58,7 +61,7 @@ PASTA_DEVICE void find_facts(const AnyWarp& warp, Facts& facts) {
   const Pattern pattern = warp.pattern(tell);
   const std::uint32_t sectors = warp.sectors(warp.active), parts = warp.parts(warp.active);
   const Footprint footprint = warp.footprint(warp.active);
-  const Passes passes = warp.passes();
+  const Passes passes = shared.passes();
   const unsigned crowd = warp.crowd();
   warp.add(warp.active, facts.sectors, sectors);
   warp.add(warp.active, facts.footprint[0], footprint.sectors);
@@ -76,9 +79,12 @@ __global__ void on_gpu(const Case* cases, Facts* facts, unsigned count) {
   const unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
   const unsigned lane = threadIdx.x % kWarpLanes;
   if (at >= count || (cases[at].active >> lane & 1) == 0) return;
-  const GpuWarp<false> warp(Space::kGlobal, Access::kRead, 0, 0, cases[at].address[lane],
-                            cases[at].width, cases[at].active);
-  find_facts(warp, facts[at]);
+  const std::uint64_t address = cases[at].address[lane];
+  const GpuWarp<false> warp(Space::kGlobal, Access::kRead, 0, 0, address, cases[at].width,
+                            cases[at].active);
+  const GpuWarp<false> shared(Space::kShared, Access::kRead, 0, 0, address % kEndOfShared,
+                              cases[at].width, cases[at].active);
+  find_facts(warp, shared, facts[at]);
 }
 
 // --- Scenes: what warps ask for, and which objects there are
@@ -395,7 +401,9 @@ Facts on_host(const Case& of) {
   warp.active = of.active;
   std::memcpy(warp.address, of.address, sizeof warp.address);
   Facts facts{};
-  find_facts(warp, facts);
+  Warp shared = warp;
+  for (std::uint64_t& address : shared.address) address %= kEndOfShared;
+  find_facts(warp, shared, facts);
   facts.step = static_cast<std::uint32_t>(facts.step);
   return facts;
 }
