@@ -167,7 +167,7 @@ void append_heat_map(std::string& out, const HeatMap& map, const TextOptions& op
   std::size_t row_width = 0, column_width = 0;
   for (const std::string& name : map.rows) rows.push_back(clean(name));
   for (const std::string& name : map.columns) columns.push_back(clean(name));
-  shorten_all(rows, 24);
+  shorten_all(rows, std::clamp<std::size_t>(static_cast<std::size_t>(options.width) / 3, 24, 48));
   for (const std::string& name : rows) row_width = std::max(row_width, width_of(name));
   for (const std::string& name : columns) column_width = std::max(column_width, width_of(name));
 
