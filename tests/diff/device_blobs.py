@@ -7,7 +7,7 @@ import struct
 
 UNKNOWN, SHARED, SEVERAL, OTHERS, LOCAL = 0, 2**64 - 1, 2**64 - 2, 2**64 - 1, 2**64 - 3
 OBJECTS, ACCESSES, SITES, BLOCKS, SETS, RUNS, FINGERPRINTS, ACTIVITY, BALANCE = range(1, 10)
-SKIPPED, ITERATION, STREAM, UNSEEN, MAPPED, SAMPLES, UNSEEN_TOO = 11, 12, 13, 16, 17, 18, 19
+SKIPPED, ITERATION, STREAM, TIMES, UNSEEN, MAPPED, SAMPLES, UNSEEN_TOO = 11, 12, 13, 14, 16, 17, 18, 19
 UNTOLD, ISSUED, STALLED = range(3)
 WAITCNT, BARRIER = 3, 5
 GLOBAL_SPACE, SHARED_SPACE, LOCAL_SPACE = 0, 1, 2
@@ -102,6 +102,13 @@ def faults():
           in ((2, 0), (0, 1), (1, 1), (4, 0))))
 
 
+def times():
+    """A result, and of two iterations how many launches took how long together: in the first, code was loaded."""
+    objects = [(1, 1, 32, 0, 0, 1, 128, 128, 4, 128, 0, 0)]
+    return (result(table(OBJECTS, [(1, 0x10000, 4096)], ["in"]), table(ACCESSES, objects)),
+            result(table(TIMES, [(2, 40_000_000)])), result(table(TIMES, [(2, 20_000)])))
+
+
 def hotpages():
     # object, address, block, blocks: reads, writes, atomics, sectors
     names = ["weights", "state"]
@@ -159,6 +166,6 @@ def samples():
 
 
 if __name__ == "__main__":
-    for case in (access, faults, hotpages, reuse, iterations, divergence, samples):
+    for case in (access, faults, times, hotpages, reuse, iterations, divergence, samples):
         for number, blob in enumerate(case(), 1):
             print(case.__name__, f"B{number}", blob.hex())

@@ -116,12 +116,15 @@ std::optional<LaunchResult> DeviceResults::take(const Event& event, const Contex
     return std::nullopt;
   }
   if (times) {
-    Time& time = about_[std::string(dictionary.text(event.name))];
+    About& about = about_[std::string(dictionary.text(event.name))];
     for (const device::ResultTable& table : result->tables) {
       if (table.id != device::TableId::kTimes) continue;
       for (const auto& row : device::rows_of<device::TimesRow>(table)) {
-        time.launches += row.launches;
-        time.ns = add_saturated(time.ns, std::get<std::int64_t>(count_cell(row.ns)));
+        if (row.launches == 0) continue;
+        // In the first iteration without patches code is loaded anew, which takes milliseconds.
+        const double each = static_cast<double>(row.ns) / static_cast<double>(row.launches);
+        about.each_ns = about.launches == 0 ? each : std::min(about.each_ns, each);
+        about.launches += row.launches;
       }
     }
     return std::nullopt;
@@ -164,9 +167,7 @@ std::optional<DeviceResults::Time> DeviceResults::time_of(const std::string& ker
       launches == of_kernel_.end()) {
     return std::nullopt;
   }
-  const auto each =
-      static_cast<double>(about->second.ns) / static_cast<double>(about->second.launches);
-  const double ns = std::min(each * static_cast<double>(launches->second), 9e18);
+  const double ns = std::min(about->second.each_ns * static_cast<double>(launches->second), 9e18);
   return Time{static_cast<std::int64_t>(ns), launches->second};
 }
 
@@ -193,16 +194,16 @@ void DeviceResults::add_times(Report& report) const {
       const auto launches = of_kernel_.find(kernel);
       known += launches == of_kernel_.end() ? 0 : launches->second;
     }
-    report.parts.emplace_back(
-        Finding{.id = "times-approximate",
-                .level = Finding::Level::kInfo,
-                .text = "times are approximate: those of other launches of the same kernels, in "
-                        "iterations without patches, between events around each",
-                .share = static_cast<double>(known) / static_cast<double>(launches_),
-                .of = "analysed launches, of whose kernel there is a time",
-                .evidence = {{"timed", count_cell(timed), Unit::kCount}},
-                .advice = "for times of the launches themselves, let pastaprof run the program "
-                          "twice (--passes 2)"});
+    report.parts.emplace_back(Finding{
+        .id = "times-approximate",
+        .level = Finding::Level::kInfo,
+        .text = "times are approximate: those of other launches of the same kernels, in the "
+                "fastest of the iterations without patches, between events around each",
+        .share = static_cast<double>(known) / static_cast<double>(launches_),
+        .of = "analysed launches, of whose kernel there is a time",
+        .evidence = {{"timed", count_cell(timed), Unit::kCount}},
+        .advice = "for times of the launches themselves, let pastaprof run the program "
+                  "twice (--passes 2)"});
     return;
   }
   if (joined_ + not_joined_ == 0) {

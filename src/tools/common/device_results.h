@@ -108,8 +108,12 @@ class DeviceResults {
   // By kernel.
   [[nodiscard]] std::optional<Time> time_of(const std::string& kernel) const;
 
-  std::map<std::string, Time> times_;               // of launches whose time is known
-  std::map<std::string, Time> about_;               // of other launches of this run, see TimesRow
+  std::map<std::string, Time> times_;  // of launches whose time is known
+  struct About {
+    double each_ns = 0;  // in the iteration where that is least
+    std::uint64_t launches = 0;
+  };
+  std::map<std::string, About> about_;              // of other launches of this run, see TimesRow
   std::map<std::string, std::uint64_t> of_kernel_;  // analysed launches
   std::int64_t kernels_ns_ = 0;                     // of all kernels of the trace
   std::uint64_t joined_ = 0, not_joined_ = 0;       // launches
