@@ -6,13 +6,13 @@
 
 #include "device/launch.h"
 #include "device/warp.h"
-#if defined(__CUDACC__)
+#ifdef PASTA_FOR_GPU
 #include "device/gpu_warp.h"
 #endif
 
 namespace pasta::device {
 
-#if defined(__CUDACC__)
+#ifdef PASTA_FOR_GPU
 
 inline constexpr std::uint32_t kBulkBytes = 16;  // what bulk copies count in
 
@@ -66,9 +66,7 @@ __device__ __noinline__ void on_bulk(void* given, std::uint64_t pc, Space from_s
                                      Access access, std::uint32_t blocks) {
 #if __CUDA_ARCH__ >= 900  // others have none
   if (!is_given(given) || blocks == 0) return;
-  std::uint32_t before, own;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
-  asm("mov.u32 %0, %%lanemask_eq;" : "=r"(own));
+  const std::uint32_t before = gpu::lanes_before(), own = gpu::own_lane();
   if ((__activemask() & before) != 0) return;
   const std::uint32_t bytes = blocks * kBulkBytes;
   on_access<Patch, true>(given, pc, from_space, Access::kRead, from, bytes, own);
@@ -174,8 +172,7 @@ __device__ void on_matrix(void* given, std::uint64_t pc, std::uint32_t address, 
   if (!is_given(given)) return;
   constexpr std::uint32_t kRows = 8;
   const std::uint32_t giving = count >= 4 ? ~std::uint32_t{0} : (1u << kRows * count) - 1;
-  std::uint32_t own;
-  asm("mov.u32 %0, %%lanemask_eq;" : "=r"(own));
+  const std::uint32_t own = gpu::own_lane();
   const std::uint32_t lanes = __activemask() & giving;
   if ((lanes & own) == 0) return;
   on_access<Patch>(given, pc, Space::kShared,

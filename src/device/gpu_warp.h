@@ -36,30 +36,19 @@ class GpuSteps {
 
   // The same, of which nobody launches 2^32.
   __device__ static std::uint32_t group32() {
-    std::uint32_t group, step;
-    asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(group));
-    asm volatile("mov.u32 %0, %%nctaid.y;" : "=r"(step));
-    group *= step;
-    asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(step));
-    group += step;
-    asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(step));
-    group *= step;
-    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(step));
-    return group + step;
+    std::uint32_t group = gpu::group_z();
+    group *= gpu::groups_y();
+    group += gpu::group_y();
+    group *= gpu::groups_x();
+    return group + gpu::group_x();
   }
 
   __device__ unsigned lanes() const { return __popc(active()); }
-  __device__ static std::uint32_t lane_id() {
-    std::uint32_t id;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(id));
-    return id;
-  }
+  __device__ static std::uint32_t lane_id() { return gpu::lane(); }
 
   template <std::uint32_t kCopies>
   __device__ static std::uint32_t copy() {
-    std::uint32_t multiprocessor;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
-    return multiprocessor % kCopies;
+    return gpu::multiprocessor() % kCopies;
   }
 
   template <class Key, class Use>
@@ -90,8 +79,7 @@ class GpuSteps {
   template <class Row, std::size_t kCount>
   __device__ void add(std::uint32_t mask, Row& to, const Number (&more)[kCount]) const {
     if (!is_first(mask)) return;
-#pragma unroll
-    for (unsigned i = 0; i < kCount; ++i) {
+    PASTA_UNROLLED for (unsigned i = 0; i < kCount; ++i) {
       ::pasta::device::add(reinterpret_cast<std::uint64_t*>(&to)[more[i].at], more[i].value);
     }
   }
@@ -208,7 +196,7 @@ class GpuSteps {
     if (__all_sync(active(), (in_bank & (in_bank - 1)) == 0) != 0) return 0;
     // Shared memory is less than 128 MiB, and what a lane asks for begins at a multiple of it.
     const std::uint32_t same = __match_any_sync(
-        active(), first_of_part(words) << 27 | (low_of_address() & (1u << 27) - kWordBytes));
+        active(), first_of_part(words) << 27 | (low_of_address() & ((1u << 27) - kWordBytes)));
     // Pieces that the bank of the calling lane still has to serve after each pass of its part.
     unsigned left = __popc(in_bank & lanes_with((same & lanes_before()) == 0)) - 1, more = 0;
     for (;;) {
@@ -330,33 +318,13 @@ class GpuSteps {
     return most;
   }
 
-  __device__ static std::uint32_t lanes_before() {
-    std::uint32_t mask;
-    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
-    return mask;
-  }
-  __device__ static std::uint32_t lanes_behind() {
-    std::uint32_t mask;
-    asm volatile("mov.u32 %0, %%lanemask_gt;" : "=r"(mask));
-    return mask;
-  }
-  __device__ static std::uint32_t lanes_from() {
-    std::uint32_t mask;
-    asm volatile("mov.u32 %0, %%lanemask_ge;" : "=r"(mask));
-    return mask;
-  }
-  __device__ static std::uint32_t lanes_up_to() {
-    std::uint32_t mask;
-    asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(mask));
-    return mask;
-  }
+  __device__ static std::uint32_t lanes_before() { return gpu::lanes_before(); }
+  __device__ static std::uint32_t lanes_behind() { return gpu::lanes_behind(); }
+  __device__ static std::uint32_t lanes_from() { return gpu::lanes_from(); }
+  __device__ static std::uint32_t lanes_up_to() { return gpu::lanes_up_to(); }
   __device__ static int first_of(std::uint32_t mask) { return __ffs(static_cast<int>(mask)) - 1; }
   __device__ static int last_of(std::uint32_t mask) { return 31 - __clz(static_cast<int>(mask)); }
-  __device__ static std::uint32_t own_lane() {
-    std::uint32_t mask;
-    asm volatile("mov.u32 %0, %%lanemask_eq;" : "=r"(mask));
-    return mask;
-  }
+  __device__ static std::uint32_t own_lane() { return gpu::own_lane(); }
   __device__ std::uint32_t active() const { return self().active; }
   __device__ std::uint32_t width() const { return self().width; }
   __device__ std::uint64_t address() const { return self().address; }

@@ -13,14 +13,25 @@
 #else
 #define PASTA_DEVICE
 #endif
-// Before a loop that seldom has a second turn: of patches, most instructions are to be needed.
+// Before a loop that seldom has a second turn: of patches, most instructions are to be needed. And
+// before one whose turns are all known.
 #if defined(__CUDACC__)
 #define PASTA_ROLLED _Pragma("unroll 1")
+#define PASTA_UNROLLED _Pragma("unroll")
 #else
 #define PASTA_ROLLED
+#define PASTA_UNROLLED
 #endif
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #define PASTA_ON_GPU 1
+#endif
+// What is for a GPU alone is compiled for one, or for lanes that a test makes (tests/lanes).
+#if defined(__CUDACC__) || defined(PASTA_GPU_PRIMITIVES)
+#define PASTA_FOR_GPU 1
+#ifndef PASTA_GPU_PRIMITIVES
+#define PASTA_GPU_PRIMITIVES "device/gpu_primitives.h"
+#endif
+#include PASTA_GPU_PRIMITIVES
 #endif
 
 namespace pasta::device {
@@ -56,11 +67,6 @@ PASTA_DEVICE inline unsigned highest_bit(std::uint64_t bits) {
 }
 
 #ifdef PASTA_ON_GPU
-// States are in global memory, which the compiler cannot know.
-template <class T>
-__device__ inline std::uint64_t global_address(const T& of) {
-  return __cvta_generic_to_global(&of);
-}
 // Of what does not change while a kernel runs: it may be read at any time.
 template <class T>
 __device__ inline T fixed(const T& at) {
@@ -90,32 +96,12 @@ class Aside {
  public:
   Aside() = default;
   __device__ Aside(T value) { *this = value; }
-  __device__ void operator=(T value) {
-    const std::uint64_t at = __cvta_generic_to_local(&value_);
-    if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
-      asm volatile("st.local.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-    } else {
-      asm volatile("st.local.u32 [%0], %1;" ::"l"(at), "r"(static_cast<std::uint32_t>(value))
-                   : "memory");
-    }
-  }
-  __device__ operator T() const {
-    const std::uint64_t at = __cvta_generic_to_local(&value_);
-    // The assembler, too, reads ahead, but not past this.
-    asm volatile("prefetch.local.L1 [%0];" ::"l"(at) : "memory");
-    if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
-      std::uint64_t value;
-      asm volatile("ld.local.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-      return static_cast<T>(value);
-    } else {
-      std::uint32_t value;
-      asm volatile("ld.local.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-      return static_cast<T>(value);
-    }
-  }
+  __device__ void operator=(T value) { gpu::put_aside(value_, static_cast<Kept>(value)); }
+  __device__ operator T() const { return static_cast<T>(gpu::take_from_aside(value_)); }
 
  private:
-  std::conditional_t<sizeof(T) == sizeof(std::uint64_t), std::uint64_t, std::uint32_t> value_;
+  using Kept = std::conditional_t<sizeof(T) == sizeof(std::uint64_t), std::uint64_t, std::uint32_t>;
+  Kept value_;
 };
 // The same, half by half, so that no two registers next to each other are needed.
 class AsideHalves {
@@ -129,17 +115,6 @@ class AsideHalves {
  private:
   Aside<std::uint32_t> low_, high_;
 };
-// As it was some time since the kernel began.
-__device__ inline std::uint64_t glance(const std::uint64_t& at) {
-  std::uint64_t seen;
-  asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(seen) : "l"(global_address(at)));
-  return seen;
-}
-__device__ inline std::uint32_t glance(const std::uint32_t& at) {
-  std::uint32_t seen;
-  asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(seen) : "l"(global_address(at)));
-  return seen;
-}
 #else
 template <class T>
 const T& fixed(const T& at) {
@@ -166,7 +141,7 @@ PASTA_DEVICE inline std::uint32_t late(std::uint32_t value) {
 }
 PASTA_DEVICE inline void add(std::uint64_t& to, std::uint64_t more) {
 #ifdef PASTA_ON_GPU
-  asm volatile("red.global.add.u64 [%0], %1;" ::"l"(global_address(to)), "l"(more) : "memory");
+  gpu::add(to, more);
 #else
   to += more;
 #endif
@@ -186,9 +161,8 @@ template <class Value>
 PASTA_DEVICE inline void raise(std::uint64_t& to, const Value& value) {
 #ifdef PASTA_ON_GPU
   // What lies aside is read only now.
-  if (glance(to) >= std::uint64_t{value}) return;
-  asm volatile("red.global.max.u64 [%0], %1;" ::"l"(global_address(to)), "l"(std::uint64_t{value})
-               : "memory");
+  if (gpu::glance(to) >= std::uint64_t{value}) return;
+  gpu::raise(to, std::uint64_t{value});
 #else
   if (to < value) to = value;
 #endif
@@ -197,7 +171,7 @@ PASTA_DEVICE inline void raise(std::uint64_t& to, const Value& value) {
 // would.
 PASTA_DEVICE inline void set_bits(std::uint32_t& to, std::uint32_t bits) {
 #ifdef PASTA_ON_GPU
-  asm volatile("red.global.or.b32 [%0], %1;" ::"l"(global_address(to)), "r"(bits) : "memory");
+  gpu::set_bits(to, bits);
 #else
   to |= bits;
 #endif
@@ -205,12 +179,7 @@ PASTA_DEVICE inline void set_bits(std::uint32_t& to, std::uint32_t bits) {
 // Makes a value that is 0 into `value`; gives what it was.
 PASTA_DEVICE inline std::uint64_t replace_zero(std::uint64_t& at, std::uint64_t value) {
 #ifdef PASTA_ON_GPU
-  std::uint64_t before;
-  asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;"
-               : "=l"(before)
-               : "l"(global_address(at)), "l"(std::uint64_t{0}), "l"(value)
-               : "memory");
-  return before;
+  return gpu::replace_zero(at, value);
 #else
   const std::uint64_t before = at;
   if (before == 0) at = value;
@@ -220,7 +189,7 @@ PASTA_DEVICE inline std::uint64_t replace_zero(std::uint64_t& at, std::uint64_t 
 // The same; gives what it is afterwards.
 PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) {
 #ifdef PASTA_ON_GPU
-  const std::uint64_t seen = glance(to);
+  const std::uint64_t seen = gpu::glance(to);
   if (seen != 0) return seen;
 #endif
   const std::uint64_t before = replace_zero(to, value);
@@ -230,7 +199,7 @@ PASTA_DEVICE inline std::uint64_t claim(std::uint64_t& to, std::uint64_t value) 
 template <class T>
 PASTA_DEVICE inline T hint(const T& at) {
 #ifdef PASTA_ON_GPU
-  return glance(at);
+  return gpu::glance(at);
 #else
   return at;
 #endif
@@ -238,7 +207,7 @@ PASTA_DEVICE inline T hint(const T& at) {
 template <class T>
 PASTA_DEVICE inline T* hint(T* const& at) {
 #ifdef PASTA_ON_GPU
-  return reinterpret_cast<T*>(glance(reinterpret_cast<const std::uint64_t&>(at)));
+  return reinterpret_cast<T*>(gpu::glance(reinterpret_cast<const std::uint64_t&>(at)));
 #else
   return at;
 #endif
@@ -247,19 +216,7 @@ PASTA_DEVICE inline T* hint(T* const& at) {
 template <class T>
 PASTA_DEVICE inline T latest(const T& at) {
 #ifdef PASTA_ON_GPU
-  T seen;
-  if constexpr (sizeof(T) == sizeof(std::uint64_t)) {
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
-                 : "=l"(seen)
-                 : "l"(global_address(at))
-                 : "memory");
-  } else {
-    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
-                 : "=r"(seen)
-                 : "l"(global_address(at))
-                 : "memory");
-  }
-  return seen;
+  return gpu::latest(at);
 #else
   return at;
 #endif
@@ -268,9 +225,7 @@ PASTA_DEVICE inline T latest(const T& at) {
 // nothing: one warp in four does it for the others.
 PASTA_DEVICE inline void forget_hints() {
 #ifdef PASTA_ON_GPU
-  std::uint32_t warp;
-  asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
-  if (warp % 4 == 0) __threadfence();
+  if (gpu::warp_slot() % 4 == 0) __threadfence();
 #endif
 }
 // Bits of the result depend on all bits of the value.
