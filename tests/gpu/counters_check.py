@@ -17,7 +17,7 @@ import sys
 
 from accesses_check import program_of, rows
 
-PARTS = ("simple", "edges", "hopper", "forms")
+PARTS = ("simple", "edges", "hopper")
 NCU = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
 # What is compared -> the counter.
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
@@ -114,7 +114,7 @@ class Check:
 
     def all(self, parts):
         failed = self.compare("counters", "Nsight Compute", parts, self.by_counters, QUANTITIES, EXPLAINED)
-        return failed + self.compare("sass", "SASS metrics", [part for part in parts if part != "forms"], self.by_sass, SASS, EXPLAINED_OF_SASS)
+        return failed + self.compare("sass", "SASS metrics", parts, self.by_sass, SASS, EXPLAINED_OF_SASS)
 
     def compare(self, name, title, parts, by_other, quantities, explained):
         table, failed, equal = [], 0, 0
