@@ -104,7 +104,7 @@ void ObjectNames::take(const Event& event, const Dictionary& dictionary) {
          tag != memory.tags.end() && tag->first - freed->first < last.bytes; ++tag) {
       tag->second.back().end_ns = std::min(tag->second.back().end_ns, last.end_ns);
     }
-    freed_.emplace_back(process, freed->first);
+    freed_.push_back({process, freed->first, last.end_ns});
     if (freed_.size() > kMostFreed) forget_oldest();
   } else if (event.kind == Kind::kScope && event.range.arguments) {
     const std::string_view arguments = dictionary.text(event.range.arguments);
@@ -116,13 +116,18 @@ void ObjectNames::take(const Event& event, const Dictionary& dictionary) {
 }
 
 void ObjectNames::forget_oldest() {
-  const auto [process, address] = freed_.front();
+  const auto [process, address, end_ns] = freed_.front();
   freed_.pop_front();
   Memory& memory = memory_[process];
   const auto freed = memory.allocations.find(address);
-  if (freed == memory.allocations.end() || freed->second.back().end_ns == kEver) return;
-  const auto end_of_tags = memory.tags.lower_bound(address + freed->second.back().bytes);
-  for (auto tag = memory.tags.lower_bound(address); tag != end_of_tags;) {
+  // Where something has been since, that is as old as its own end.
+  if (freed == memory.allocations.end() || freed->second.back().end_ns != end_ns ||
+      end_ns == kEver) {
+    return;
+  }
+  const std::uint64_t bytes = freed->second.back().bytes;
+  for (auto tag = memory.tags.lower_bound(address);
+       tag != memory.tags.end() && tag->first - address < bytes;) {
     tag = tag->second.back().end_ns == kEver ? std::next(tag) : memory.tags.erase(tag);
   }
   memory.allocations.erase(freed);

@@ -41,8 +41,13 @@ class ObjectNames {
   static void begin(ByAddress& all, std::uint64_t address, Named named);
   static const Named* find(const ByAddress& all, std::uint64_t address, std::int64_t at_ns);
 
-  std::map<std::uint32_t, Memory> memory_;                          // by process
-  std::deque<std::pair<std::uint32_t, std::uint64_t>> freed_ = {};  // process, address
+  struct Freed {
+    std::uint32_t process = 0;
+    std::uint64_t address = 0;
+    std::int64_t end_ns = 0;
+  };
+  std::map<std::uint32_t, Memory> memory_;  // by process
+  std::deque<Freed> freed_ = {};
 };
 
 }  // namespace pasta::correlate

@@ -116,5 +116,32 @@ TEST_F(ObjectNamesTest, OfWhatIsGoneTheOldestIsForgotten) {
   EXPECT_EQ(names_.name_of(kProcess, kAddress + 4096, 256, 35, ""), "load");
 }
 
+TEST_F(ObjectNamesTest, WhatIsFreedAgainAndAgainIsAsOldAsItsLastEnd) {
+  const FrameId scope = frame({}, "load");
+  std::int64_t ns = 0;
+  for (std::uint64_t i = 0; i <= 1 << 16; ++i, ns += 2) {
+    memory(Kind::kAlloc, ns, scope);
+    memory(Kind::kFree, ns + 1);
+  }
+  EXPECT_EQ(name(ns - 2), "load");
+}
+
+TEST_F(ObjectNamesTest, OfWhatIsForgottenNoMoreThanItsTagsAre) {
+  // So long that where it ends lies before where it begins.
+  Event event = at(Kind::kAlloc, 10);
+  event.memory.address = kAddress;
+  event.memory.bytes = 0 - std::uint64_t{1024};
+  names_.take(event, dictionary_);
+  tag(11, "in it", R"({"address":4096,"bytes":64})");
+  tag(11, "before it", R"({"address":3584,"bytes":64})");
+  memory(Kind::kFree, 20);
+  for (std::uint64_t i = 1; i <= 1 << 16; ++i) {
+    memory(Kind::kAlloc, 30, {}, kAddress + 4096 * i);
+    memory(Kind::kFree, 40, {}, kAddress + 4096 * i);
+  }
+  EXPECT_EQ(name(15), "");
+  EXPECT_EQ(names_.name_of(kProcess, 3584, 64, 15, ""), "before it");
+}
+
 }  // namespace
 }  // namespace pasta::correlate
