@@ -297,9 +297,18 @@ std::string DeviceResults::label(ProcessId process, std::uint64_t number) const 
 }
 
 Cell DeviceResults::uncovered_cell(const std::string& kernel) const {
-  const auto found = unseen_.find(kernel);
-  if (found == unseen_.end()) return std::string("no");
-  const auto& [row, too] = std::tie(found->second.row, found->second.too);
+  return uncovered_cell(kernel, kernel);
+}
+
+Cell DeviceResults::uncovered_cell(const std::string& kernel, const std::string& other) const {
+  device::UnseenRow row;
+  device::UnseenTooRow too;
+  for (const std::string* of : {&kernel, &other}) {
+    const auto found = unseen_.find(*of);
+    if (found == unseen_.end()) continue;
+    device::add_row(row, found->second.row);
+    device::add_row(too, found->second.too);
+  }
   std::string all;
   const auto name = [&](std::uint64_t instructions, const char* what) {
     if (instructions > 0) all += (all.empty() ? "" : ", ") + std::string(what);
@@ -310,7 +319,7 @@ Cell DeviceResults::uncovered_cell(const std::string& kernel) const {
   name(too.constants, "constants");
   name(too.products, "products");
   name(too.fills, "fills");
-  return all;
+  return all.empty() ? std::string("no") : all;
 }
 
 bool DeviceResults::is_uncovered(const std::string& kernel) const {
@@ -354,7 +363,7 @@ void DeviceResults::add_uncovered(Report& report) const {
                 .level = Finding::Level::kWarning,
                 .text = fmt::format("{} accesses memory in ways that cannot be seen: its numbers "
                                     "leave that out{}",
-                                    kernel, mapped_text(unseen.mapped)),
+                                    in_sentence(kernel), mapped_text(unseen.mapped)),
                 .share = ratio(unseen.launches, launches_),
                 .of = "analysed launches",
                 .evidence = {{"launches", count_cell(unseen.launches), Unit::kCount},
@@ -390,8 +399,8 @@ void DeviceResults::add_unseen_memory(Report& report) const {
   report.parts.emplace_back(
       Finding{.id = "unseen-memory",
               .level = Finding::Level::kInfo,
-              .text = "what kernels read of constant memory, and of shared memory to multiply "
-                      "matrices, or fill of it in bulk is not seen: column uncovered says which do",
+              .text = "reads of constant memory, products of matrices out of shared memory and "
+                      "fills of it in bulk are not seen: column uncovered says of which kernels",
               .of = {},
               .evidence = {{"constants", std::int64_t{constants}, Unit::kCount},
                            {"products", std::int64_t{products}, Unit::kCount},

@@ -64,8 +64,9 @@ class DeviceResults {
   [[nodiscard]] bool is_uncovered(const std::string& kernel) const;
   // What it has unseen, for the column `uncovered` that each table has: "tiles, textures,
   // multicast, constants, products, fills", of which those come that are so; "no" where there are
-  // none.
+  // none. Of two kernels, what either has.
   [[nodiscard]] Cell uncovered_cell(const std::string& kernel) const;
+  [[nodiscard]] Cell uncovered_cell(const std::string& kernel, const std::string& other) const;
   // Of an object: "tiles" where such a kernel was given a tensor map of it. Unknown of others when
   // it is not known what some kernel accesses so.
   [[nodiscard]] Cell uncovered_cell(ProcessId process, std::uint64_t object) const;

@@ -455,11 +455,6 @@ class ReuseTool : public Tool {
     return table;
   }
 
-  // Of two kernels, whichever is.
-  [[nodiscard]] Cell uncovered_of(const Pair& pair) const {
-    return results_.uncovered_cell(results_.is_uncovered(pair.from) ? pair.from : pair.to);
-  }
-
   [[nodiscard]] Table pairs() const {
     Table table{.id = "pairs",
                 .title = "What a launch touches that the launch before it touched, too",
@@ -475,7 +470,8 @@ class ReuseTool : public Tool {
                              [](const auto* line) { return line->second.bytes; });
     for (const auto* line : order) {
       table.rows.push_back({line->first.from, line->first.to, count_cell(line->second.launches),
-                            line->second.bytes, uncovered_of(line->first)});
+                            line->second.bytes,
+                            results_.uncovered_cell(line->first.from, line->first.to)});
     }
     return table;
   }
@@ -496,9 +492,10 @@ class ReuseTool : public Tool {
                              [](const auto* line) { return line->second.bytes; });
     for (const auto* line : order) {
       const Shared& shared = line->second;
-      table.rows.push_back(
-          {line->first.from, line->first.to, count_cell(shared.launches), shared.bytes,
-           ratio_cell(shared.apart, static_cast<double>(shared.bytes)), uncovered_of(line->first)});
+      table.rows.push_back({line->first.from, line->first.to, count_cell(shared.launches),
+                            shared.bytes,
+                            ratio_cell(shared.apart, static_cast<double>(shared.bytes)),
+                            results_.uncovered_cell(line->first.from, line->first.to)});
     }
     return table;
   }
