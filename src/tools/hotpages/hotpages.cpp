@@ -221,18 +221,20 @@ class HotpagesTool : public Tool {
   }
 
   [[nodiscard]] Table blocks() const {
-    Table table{.id = "blocks",
-                .title = fmt::format("Blocks of {}, the hottest first", base::format_bytes(block_)),
-                .columns = {{"object"},
-                            {"offset", Unit::kBytes},
-                            {"launches", Unit::kCount},
-                            {"reads", Unit::kCount},
-                            {"writes", Unit::kCount},
-                            {"atomics", Unit::kCount},
-                            {"moved", Unit::kBytes},
-                            {"share", Unit::kShare},
-                            {"uncovered"}},
-                .rows = {}};
+    Table table{
+        .id = "blocks",
+        .title = fmt::format("Blocks of {}{}, the hottest first", base::format_bytes(block_),
+                             coarse_ > 0 ? " to " + base::format_bytes(coarse_) : ""),
+        .columns = {{"object"},
+                    {"offset", Unit::kBytes},
+                    {"launches", Unit::kCount},
+                    {"reads", Unit::kCount},
+                    {"writes", Unit::kCount},
+                    {"atomics", Unit::kCount},
+                    {"moved", Unit::kBytes},
+                    {"share", Unit::kShare},
+                    {"uncovered"}},
+        .rows = {}};
     const double moved = all_moved();
     std::vector<Line> order = lines();
     std::ranges::stable_sort(order, std::ranges::greater(),
