@@ -97,9 +97,11 @@ def faults():
         launch(objects=[(1, 1, 0, 0, 4096, 128, 16384, 8192, 256, 64)]),
         result(table(SITES, [bins], ["a.cu:9 RED"]), grid=(0, 0, 0), block=(0, 0, 0)),
         launch(site(0, SHARED_SPACE, READ, SHARED, STRIDED, width=8, passes=32, free=2, step=256), names=("a.cu:7 LDS",)),
-        launch(objects=[(LOCAL, 1, 640, 320, 0, 30, 3840, 0, 0, 0), (1, 1, 960, 0, 0, 30, 3840, 3840, 120, 3840)]),
+        launch(objects=[(LOCAL, 1, 6400, 3200, 0, 300, 38400, 0, 0, 0), (1, 1, 9600, 0, 0, 300, 38400, 38400, 1200, 3840)]),
         *(launch(more=(table(UNSEEN, [(tiles, 0, textures)]), *([table(MAPPED, [(1,)])] if tiles else []))) for tiles, textures
-          in ((2, 0), (0, 1), (1, 1), (4, 0))))
+          in ((2, 0), (0, 1), (1, 1), (4, 0))),
+        # So little that nobody need change anything.
+        launch(objects=[(LOCAL, 1, 640, 320, 0, 30, 3840, 0, 0, 0)]))
 
 
 def times():
@@ -128,7 +130,7 @@ def reuse():
     # object, granule, granule of runs: asked, sectors, touched | object, begin, end | groups, sectors, distinct, full
     first = result(objects, table(SETS, [(1, 32, 32, 4096, 128, 4096), (2, 32, 32, 1024, 32, 1024)]),
                    table(RUNS, [(1, 0, 4096), (2, 0, 512), (2, 1024, 1536)]),
-                   table(FINGERPRINTS, [(4, 160, 160, 0)]))
+                   table(FINGERPRINTS, [(4, 160, 160, 0)]), table(UNSEEN, [(0, 0, 0)]), table(UNSEEN_TOO, [(1, 0, 0, 0)]))
     second = result(objects, table(SETS, [(2, 32, 64, 8192, 256, 2048), (UNKNOWN, 1, 1, 4, 1, 0)]),
                     table(RUNS, [(2, 256, 2304)]), table(FINGERPRINTS, [(4, 256, 64, 1)]), table(UNSEEN, [(0, 2, 0)]))
     return first, second

@@ -223,12 +223,13 @@ class AccessTool : public Tool {
       const AccessCounts& counts = sum.counts;
       if (counts.atomics == 0 || counts.reads + counts.writes > 0 || !sum.exact) continue;
       const std::uint64_t width = counts.asked_bytes / counts.atomics;
-      if (width == 0) continue;
+      // Of several widths nothing is known.
+      if (width == 0 || counts.asked_bytes % counts.atomics != 0) continue;
       std::uint64_t& addresses = addresses_[{key.kernel, key.object}];
       addresses = std::max(addresses, sum.touched / width);
     }
   }
-  // Of a launch, on average; 0 where that is not known.
+  // Of the launch with most of them; 0 where that is not known.
   [[nodiscard]] std::uint64_t addresses_of(const SiteLine* line) const {
     const auto known = addresses_.find({line->first.kernel, line->second.object});
     return known == addresses_.end() ? 0 : known->second;
@@ -582,6 +583,9 @@ class AccessTool : public Tool {
 
   // Local memory is memory like any other but for caches, so what registers had held costs as much.
   void add_spills(Report& report, const std::vector<const ObjectLine*>& local) const {
+    double all = 0;
+    for (const auto& [name, kernel] : kernels_) all += static_cast<double>(kernel.asked);
+    for (const ObjectLine* row : local) all += static_cast<double>(row->second.counts.asked_bytes);
     std::size_t found = 0;
     for (const ObjectLine* row : local) {
       const auto& [key, sum] = *row;
@@ -589,10 +593,11 @@ class AccessTool : public Tool {
       const auto kernel = kernels_.find(key.kernel);
       const double global =
           kernel == kernels_.end() ? 0 : static_cast<double>(kernel->second.asked);
-      if (spilled < kManySpills * (spilled + global) || found++ >= kMostFindings) continue;
+      const bool many = spilled >= kManySpills * (spilled + global);
+      if (!many || spilled < kWorthNoting * all || found++ >= kMostFindings) continue;
       report.parts.emplace_back(Finding{
           .id = "local-memory",
-          .level = Finding::Level::kWarning,
+          .level = level_of(spilled / all),
           .text =
               fmt::format("{} reads {} and writes {} values in local memory, which holds spilled "
                           "registers and arrays of threads",
