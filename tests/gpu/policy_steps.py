@@ -203,13 +203,14 @@ class Model:
         after = [sum(a + b for a, b in episode[BEFORE + 1:]) for episode in episodes]
 
         def composed(of, usual):
-            """The mean of APART steps of which one is analysed."""
+            """The mean of APART steps of which one is analysed: when not all STEPS were done, more than that were."""
             return (sum(of(values) for values in parts.values()) + of(after) + (apart - 1 - AFTER) * usual) / apart
 
         median, least = statistics.median(between), min(between)
         of_quiet = statistics.mean(quiet) if quiet else None
         print(f"{self.name} {name}: composed of parts, one in {apart}: {composed(statistics.median, median) / bare_median:.4f} by "
-              f"medians, {composed(min, least) / bare_least:.4f} by the least, "
+              f"medians, {composed(statistics.mean, statistics.mean(between)) / bare_mean:.4f} by means, "
+              f"{composed(min, least) / bare_least:.4f} by the least, "
               f"{f'{composed(statistics.mean, of_quiet) / bare_quiet:.4f}' if quiet else 'none'} by means of the quiet; "
               + ", ".join(f"{part} {statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
                           for part, values in parts.items())

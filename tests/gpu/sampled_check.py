@@ -6,7 +6,8 @@
 Runs steps of a model that way and, twice, with all launches, side by side, and compares the results of the patches,
 launch by launch: of which objects, by their sizes, how much was touched and how, and by which places of the kernel.
 Kernels of which these two tell a launch differently wait for each other (sums that are split, attention), and are not
-the same from run to run; of those nothing is asked but that they are launched where they were."""
+the same from run to run; of those nothing is asked but that they are launched where they were. Objects of one size
+are taken together: in which of its blocks PyTorch's allocator puts a small tensor depends on where the blocks lie."""
 import argparse
 import collections
 import concurrent.futures
@@ -40,17 +41,19 @@ def results(arguments, launches, folder):
     for launch, parts in sorted(kernels.items()):
         if launch == 0:
             continue
-        sizes, rows, iteration = {}, collections.Counter(), None
+        sizes, rows, iteration = {}, collections.defaultdict(list), None
         for kernel, blob in parts:
             for row in blobs.rows_of(blob, blobs.ITERATION):
                 iteration = row[0]
             for number, _, size in blobs.rows_of(blob, blobs.OBJECTS):
                 sizes[number] = size
         for kernel, blob in parts:
-            for table, at in ((blobs.ACCESSES, 0), (blobs.SITES, 4), (blobs.SETS, 0)):
+            # Which columns name the row: objects of one size together, see above.
+            for table, at, names in ((blobs.ACCESSES, 0, 2), (blobs.SITES, 4, 5), (blobs.SETS, 0, 3)):
                 for row in blobs.rows_of(blob, table):
-                    rows[table, *row[:at], sizes.get(row[at], row[at]), *row[at + 1:]] += 1
-        iterations[iteration].append((kernel, rows))
+                    counts = rows[table, *row[:at], sizes.get(row[at], row[at]), *row[at + 1:names]]
+                    counts[:] = [a + b for a, b in zip(counts or [0] * len(row), row[names:])]
+        iterations[iteration].append((kernel, collections.Counter((*name, *counts) for name, counts in rows.items())))
     return iterations
 
 
