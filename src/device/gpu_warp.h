@@ -118,6 +118,11 @@ class GpuSteps {
   // How many lanes it is from there.
   __device__ std::uint32_t from_lane_before() const { return lane_id() - lane_before(); }
   __device__ std::uint32_t lanes_with(bool is_so) const { return __ballot_sync(active(), is_so); }
+  // Whether it is so of all of them or of none.
+  __device__ bool agree(bool is_so) const {
+    const std::uint32_t lanes = lanes_with(is_so);
+    return lanes == 0 || lanes == active();
+  }
   // How many of `mask` are behind the calling lane and before the next of `stops`.
   __device__ static std::uint32_t count_until(std::uint32_t stops, std::uint32_t mask) {
     const std::uint32_t behind = lanes_behind(), next = stops & behind;
@@ -220,9 +225,12 @@ class GpuSteps {
     const std::uint32_t second = second_lane();
     const std::uint32_t apart = second - first_of(active());
     const auto bytes = static_cast<std::int32_t>(__shfl_sync(active(), further, second));
-    // Of steps of less than 2 GiB.
+    // Of steps of less than 2 GiB. Lanes in order are less than 4 GiB apart, but not so many steps.
+    const auto step = static_cast<std::uint32_t>(bytes >> first_of(apart));
+    const std::uint64_t expected = std::uint64_t{step} * from_lane_before();
     const bool even = (apart & (apart - 1)) == 0 && !(in_order && bytes < 0) &&
-                      further == (bytes >> first_of(apart)) * from_lane_before();
+                      further == static_cast<std::uint32_t>(expected) &&
+                      !(in_order && expected >> 32 != 0);
     return __all_sync(active(), even) != 0 ? Pattern::kStrided : Pattern::kGather;
   }
   // Of addresses of which the lower half is all there is.

@@ -69,16 +69,19 @@ struct ReusePatch {
       on_wide(state, launch, warp);
     } else {
       // Mostly the lanes ask in order, within one piece of one object. Of a sector 32 bits are
-      // enough: what is 128 GiB apart has the same, but of two such pieces the table has one.
+      // enough: what is 128 GiB apart has the same, but not the bit above, and of pieces that are
+      // alike in that, too, the table has one.
       bool here;
       const Pieces::Target found = find(state, launch, warp.address, warp.width, here);
       const std::uint32_t row = opaque(found.row);
       const auto sector = static_cast<std::uint32_t>(warp.address / kSectorBytes);
       const auto before = warp.before(sector);
+      const bool in_order =
+          warp.all_of(here & (before.is_none |
+                              ((sector >= before.value) & ((sector ^ before.value) < kSectors))));
       // In this order all of it keeps to the registers that a patch may change.
       std::uint32_t mask = warp.active, firsts;
-      if (warp.all_of(here & (before.is_none |
-                              ((sector >= before.value) & ((sector ^ before.value) < kSectors))))) {
+      if (in_order && warp.agree((warp.address >> (32 + kSectorBits) & 1) != 0)) {
         marks(state).template in_order<kSectorBits, true>(warp, {row, found.base}, kSectorBits,
                                                           before.is_none, sector, before.value);
         firsts = warp.lanes_with(before.is_none | (sector != before.value));
@@ -111,6 +114,7 @@ struct ReusePatch {
   }
 
   static constexpr std::uint32_t kSectors = (1u << Pieces::kBits) / kSectorBytes;  // of a piece
+  static_assert(Pieces::kBits + Pieces::kMostCountBits <= 32 + kSectorBits + 1);
 
   PASTA_DEVICE static Marks marks(const State& state) { return {at<std::uint32_t>(state, 0)}; }
 

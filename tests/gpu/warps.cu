@@ -260,6 +260,7 @@ int main(int argc, char** argv) {
   try_it(many_objects(maker, count));
   // Of what lies so far apart nobody asks for banks of shared memory.
   try_it(far_apart(maker, count), false);
+  try_it(alike(maker, count), false);
   try_it(many_kinds(maker, count, false));
   try_it(many_kinds(maker, count, true));
   try_it(other_memory(maker, count));

@@ -217,6 +217,7 @@ TEST(Lanes, CountWhatTheHostCounts) {
   expect_both_ways(models(maker, kCases, "models in low memory", 64 * kMiB));
   expect_both_ways(borders(maker, kCases));
   expect_both_ways(far_apart(maker, kCases));
+  expect_both_ways(alike(maker, kCases));
   expect_both_ways(crowds(maker, kCases));
   expect_both_ways(steps(maker, 2 * kCases));
 }

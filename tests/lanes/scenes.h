@@ -237,6 +237,26 @@ inline Scene far_apart(Maker& maker, unsigned count) {
   return made;
 }
 
+// The same places of two objects that are 128 GiB apart and so large that a table has pieces of
+// both: lanes take them in turns.
+inline Scene alike(Maker& maker, unsigned count) {
+  Scene made{.name = "alike"};
+  constexpr std::uint64_t kBytes = 4096 * kMiB;
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    made.objects.push_back({(std::uint64_t{1} << 42) + (i << 37), kBytes, i + 1});
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    Case one = maker.any(1u << maker.below(5));
+    const std::uint64_t in = maker.below(kBytes / one.width / kWarpLanes) * one.width,
+                        turn = maker.below(32);
+    for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) {
+      one.address[lane] = made.objects[turn >> lane % 5 & 1].address + in + lane * one.width;
+    }
+    made.cases.push_back(one);
+  }
+  return made;
+}
+
 // Each warp is of its own kind: more than tables of outcomes and of what is known hold.
 inline Scene many_kinds(Maker& maker, unsigned count, bool many_sites) {
   Scene made{.name = many_sites ? "many places" : "many kinds", .many_sites = many_sites};
@@ -348,6 +368,13 @@ inline Scene steps(Maker& maker, unsigned count) {
     for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) {
       one.address[lane] = back ? begin - lane * step : begin + lane * step;
       if (odd && lane == 20) one.address[lane] += 4;
+    }
+    // Of the last of three lanes, the lower half alone is as if it were as many steps further.
+    if (maker.below(8) == 0) {
+      one.active = 3u | 1u << (1 + 4 * (1 + maker.below(7)));
+      for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) {
+        one.address[lane] = made.objects[0].address + lane * kGiB % (4 * kGiB);
+      }
     }
     made.cases.push_back(one);
   }
