@@ -266,6 +266,7 @@ int main(int argc, char** argv) {
   try_it(other_memory(maker, count));
   try_it(crowds(maker, count));
   try_it(steps(maker, count), false);
+  try_it(across(maker, count));
   try_it(in_order(maker, count));
   try_it(bulk_copies(maker, count), false);
   std::puts(all ? "all the same" : "some DIFFER");

@@ -19,7 +19,6 @@
 
 #include "device/access.h"
 #include "device/divergence.h"
-#include "device/gpu_patch.h"
 #include "device/hotpages.h"
 #include "device/layout.h"
 #include "device/result.h"
@@ -219,7 +218,31 @@ TEST(Lanes, CountWhatTheHostCounts) {
   expect_both_ways(far_apart(maker, kCases));
   expect_both_ways(alike(maker, kCases));
   expect_both_ways(crowds(maker, kCases));
-  expect_both_ways(steps(maker, 2 * kCases));
+  expect_both_ways(steps(maker, 6 * kCases));
+  expect_both_ways(across(maker, kCases));
+}
+
+// Called again for another memory, for a launch that nobody looks into, and for what is no access.
+TEST(Lanes, CountNoOthers) {
+  constexpr std::uint32_t kReads = 1, kPrefetches = 8;  // the vendor's
+  Maker maker(8);
+  const Scene scene = models(maker, kCases, "with others", std::uint64_t{7} << 40);
+  std::vector<Call> called = calls(scene);
+  for (Call& call : called) {
+    const Case& one = scene.cases[call.number];
+    call.lanes = ~0u;
+    call.code = [&one, code = call.code](const Entries& of, void* given, unsigned lane) {
+      if ((one.active >> lane & 1) != 0) {
+        code(of, given, lane);
+      } else if (lane % 2 == 0) {
+        code(of, pointer(std::uint64_t{5} << 32), lane);
+      } else {
+        of.global(given, one.site, pointer(one.address[lane]), one.width, kPrefetches | kReads,
+                  nullptr);
+      }
+    };
+  }
+  expect_same(scene, called);
 }
 
 TEST(Lanes, CountWhatTheHostCountsOfMoreThanTablesHold) {

@@ -355,18 +355,25 @@ inline Scene bulk_copies(Maker& maker, unsigned count) {
 inline Scene steps(Maker& maker, unsigned count) {
   Scene made{.name = "steps"};
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
-  made.objects.push_back({std::uint64_t{1} << 41, 512 * kGiB, 1});
+  made.objects.push_back({std::uint64_t{1} << 41, 256 * kGiB, 1});
   constexpr std::uint64_t kSteps[] = {
       4, 64, kMiB, kGiB, 2 * kGiB, 2 * kGiB - 4, 2 * kGiB + 4, 4 * kGiB, 4 * kGiB + 4, 8 * kGiB};
   for (unsigned i = 0; i < count; ++i) {
     Case one = maker.any(4);
     one.site = 16 * maker.below(6);
-    if (maker.below(2) == 0) one.active = 1u | 1u << (1 + maker.below(31)) | one.active << 8;
+    // Only of two may there be 2 GiB between all, with the same upper half.
+    const bool two = maker.below(3) == 0;
+    if (two) {
+      one.active = 1u | 2u << maker.below(8);
+    } else if (maker.below(2) == 0) {
+      one.active |= 1u | 1u << (1 + maker.below(31)) | one.active << 8;
+    }
     const std::uint64_t step = kSteps[maker.below(std::size(kSteps))];
     const bool back = maker.below(3) == 0, odd = maker.below(6) == 0;
-    const std::uint64_t begin = made.objects[0].address + (back ? 260 : 0) * kGiB;
+    const std::uint64_t begin = made.objects[0].address + (back ? 250 : 0) * kGiB;
     for (std::uint64_t lane = 0; lane < kWarpLanes; ++lane) {
-      one.address[lane] = back ? begin - lane * step : begin + lane * step;
+      const std::uint64_t further = (two ? std::min<std::uint64_t>(lane, 1) : lane) * step;
+      one.address[lane] = back ? begin - further : begin + further;
       if (odd && lane == 20) one.address[lane] += 4;
     }
     // Of the last of three lanes, the lower half alone is as if it were as many steps further.
@@ -377,6 +384,23 @@ inline Scene steps(Maker& maker, unsigned count) {
       }
     }
     made.cases.push_back(one);
+  }
+  return made;
+}
+
+// In order, from one object into those behind it, which have pieces of memory for themselves.
+inline Scene across(Maker& maker, unsigned count) {
+  Scene made{.name = "across"};
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    made.objects.push_back({(std::uint64_t{1} << 43) + i * 4 * kMiB, 4 * kMiB, i + 1});
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    Case one = maker.any(1u << maker.below(5));
+    one.site = 16 * maker.below(8);
+    const std::uint64_t step = maker.below(2) == 0 ? 1 + maker.below(3) : maker.below(1 << 15);
+    const std::uint64_t border = made.objects[1 + maker.below(3)].address;
+    made.cases.push_back(Maker::at(one, border - maker.below(kWarpLanes) * step * one.width,
+                                   [&](std::uint64_t lane) { return lane * step; }));
   }
   return made;
 }
