@@ -173,7 +173,7 @@ struct AccessPatch {
       site = warp.site;
     } else {
       // What of the warp is needed later is made of the key again, for which there is a register.
-      if (Outcome::has_place(warp.site, AnyWarp::kSiteBits)) {
+      if (Outcome::is_kept(warp.width) && Outcome::has_place(warp.site, AnyWarp::kSiteBits)) {
         Outcome::Key key = {late(Outcome::at_place(warp.site, AnyWarp::kSiteBits, warp.access,
                                                    warp.width, warp.lanes())),
                             0};
