@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -262,6 +263,25 @@ void append_blocks(std::string& out, const std::vector<TextColumn>& columns, std
   }
 }
 
+// Where the last columns say the same in all rows, also in those that are not shown, they are taken
+// off and become a line: a block of them would be as long as the table. Empty when there are none.
+std::string take_equal(std::vector<TextColumn>& columns, const Table& table) {
+  std::string line;
+  const auto is_equal = [&](std::size_t at) {
+    return std::ranges::all_of(table.rows,
+                               [&](const auto& row) { return row[at] == table.rows[0][at]; });
+  };
+  while (columns.size() > 2 && table.rows.size() > 1 && is_equal(columns.size() - 1)) {
+    const TextColumn& column = columns.back();
+    const std::string& value = column.cells.front();
+    const bool unit = !column.unit.empty() && value != kUnknown;
+    line = column.name + ' ' + value + (unit ? ' ' + column.unit : "") +
+           (line.empty() ? "" : ", ") + line;
+    columns.pop_back();
+  }
+  return line;
+}
+
 }  // namespace
 
 void append_table(std::string& out, const Table& table, const TextOptions& options,
@@ -271,14 +291,23 @@ void append_table(std::string& out, const Table& table, const TextOptions& optio
   const std::size_t rows =
       options.max_rows == 0 ? table.rows.size() : std::min(options.max_rows, table.rows.size());
   const auto width = static_cast<std::size_t>(options.width);
-  const std::vector<TextColumn> columns = make_columns(table, rows, options.time_unit);
-  std::vector<std::size_t> all(columns.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  const auto widths = fit(columns, all, width);
-  if (total_width(widths) <= width || columns.size() == 1) {
+  std::vector<TextColumn> columns = make_columns(table, rows, options.time_unit);
+  const auto append_if_it_fits = [&] {
+    std::vector<std::size_t> all(columns.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    const auto widths = fit(columns, all, width);
+    if (total_width(widths) > width && columns.size() > 1) return false;
     append_block(out, columns, all, widths, style);
-  } else if (!append_turned(out, columns, width, style)) {
-    append_blocks(out, columns, width, style);
+    return true;
+  };
+  if (!append_if_it_fits() && !append_turned(out, columns, width, style)) {
+    const std::string equal = take_equal(columns, table);
+    if (!append_if_it_fits()) append_blocks(out, columns, width, style);
+    if (!equal.empty()) {
+      for (const std::string& line : wrap("in each row: " + equal, width - kIndent)) {
+        append_line(out, std::string(kIndent, ' ') + style.dim(line));
+      }
+    }
   }
   if (rows < table.rows.size()) {
     const auto more = static_cast<std::int64_t>(table.rows.size() - rows);

@@ -232,6 +232,43 @@ TEST(Text, AUnitNeverStandsBehindTheUnknown) {
 )");
 }
 
+TEST(Text, LastColumnsThatSayTheSameMakeNoBlock) {
+  Table table{"t",
+              "Tool",
+              {{"kernel"},
+               {"bytes", Unit::kBytes},
+               {"launches", Unit::kCount},
+               {"accesses", Unit::kCount},
+               {"time", Unit::kNanoseconds},
+               {"uncovered"}},
+              {}};
+  for (const char* kernel : {"add", "copy", "scan", "sort", "sum", "take", "turn"}) {
+    const auto row = static_cast<std::int64_t>(table.rows.size());
+    table.rows.push_back({kernel, integer(16), integer(row), integer(3), {}, "no"});
+  }
+  table.rows[6][3] = integer(4);
+  const TextOptions narrow{.width = 40, .max_rows = 6};
+  const auto text = [&](const TextOptions& options) {
+    return body(render_text(document_of(table), options));
+  };
+  EXPECT_EQ(text(narrow), R"(  kernel  bytes  launches  accesses
+              B
+  ─────────────────────────────────
+  add        16         0         3
+  copy       16         1         3
+  scan       16         2         3
+  sort       16         3         3
+  sum        16         4         3
+  take       16         5         3
+  in each row: time -, uncovered no
+  … and 1 more row
+)");
+  EXPECT_EQ(text({.width = 80, .max_rows = 6}).find("in each row"), std::string::npos)
+      << "there is room";
+  table.rows[6][5] = "tiles";
+  EXPECT_EQ(text(narrow).find("in each row"), std::string::npos) << "not in that not shown";
+}
+
 TEST(Text, EachBlockTellsItsRowsApart) {
   Table table{"t", "Tool", {{"device"}, {"stream"}}, {}};
   for (int row = 0; row < 12; ++row) {
@@ -240,7 +277,7 @@ TEST(Text, EachBlockTellsItsRowsApart) {
     cells.emplace_back("stream " + std::to_string(row % 4));
     for (int column = 0; column < 6; ++column) {
       if (row == 0) table.columns.push_back({"column" + std::to_string(column), Unit::kNone});
-      cells.emplace_back(integer(column));
+      cells.emplace_back(integer(column + row % 2));
     }
   }
   const std::string text = body(render_text(document_of(table), {.width = 50}));

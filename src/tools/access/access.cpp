@@ -144,10 +144,11 @@ class AccessTool : public Tool {
                              [](const ObjectLine* row) { return row->second.counts.sectors; });
     std::ranges::stable_sort(shared, std::ranges::greater(),
                              [](const ObjectLine* row) { return row->second.counts.passes; });
-    // What costs most first: of memory sectors, of shared memory passes.
+    // What costs most first: of memory sectors, of shared memory passes. No place has both, and a
+    // text shows only the first rows, which are to have the worst of both.
     std::ranges::stable_sort(sites, std::ranges::greater(), [](const SiteLine* site) {
       const device::SiteCounts& counts = site->second.sum.counts;
-      return std::pair(counts.sectors, counts.passes);
+      return std::max(counts.sectors, counts.passes);
     });
     std::ranges::stable_sort(local, std::ranges::greater(),
                              [](const ObjectLine* row) { return row->second.counts.asked_bytes; });
