@@ -133,7 +133,10 @@ def reuse():
                    table(FINGERPRINTS, [(4, 160, 160, 0)]), table(UNSEEN, [(0, 0, 0)]), table(UNSEEN_TOO, [(1, 0, 0, 0)]))
     second = result(objects, table(SETS, [(2, 32, 64, 8192, 256, 2048), (UNKNOWN, 1, 1, 4, 1, 0)]),
                     table(RUNS, [(2, 256, 2304)]), table(FINGERPRINTS, [(4, 256, 64, 1)]), table(UNSEEN, [(0, 2, 0)]))
-    return first, second
+    # One number, which is all of its object: a sector is moved for 4 bytes, once.
+    number = result(table(OBJECTS, [(3, 0x30000, 4)], ["n"]), table(SETS, [(3, 32, 32, 4, 1, 4)]), table(RUNS, [(3, 0, 4)]),
+                    table(FINGERPRINTS, [(1, 1, 1, 0)]))
+    return first, second, number
 
 
 def iterations():

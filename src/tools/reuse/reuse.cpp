@@ -78,6 +78,7 @@ struct Launch {
   std::uint64_t touched = 0;    // bytes of objects
   std::uint64_t asked = 0, sectors = 0;
   std::uint64_t of_objects = 0;  // of the sectors
+  std::uint64_t different = 0;   // at least so many of these differ from each other
   bool uncovered = false;        // some of its accesses are not seen
   FingerprintRow fingerprint;
   Sets sets;
@@ -88,9 +89,9 @@ struct Kernel {
   std::uint64_t launches = 0;
   std::uint64_t most_touched = 0, touched = 0;
   std::uint64_t asked = 0, sectors = 0;
-  std::uint64_t of_objects = 0;  // of the sectors
-  std::int64_t runs = 0;         // bytes of the sets of launches that have one before them
-  std::int64_t before = 0;       // of these, touched by that, too
+  std::uint64_t of_objects = 0, different = 0;  // of the sectors, as in Launch
+  std::int64_t runs = 0;    // bytes of the sets of launches that have one before them
+  std::int64_t before = 0;  // of these, touched by that, too
   FingerprintRow fingerprint;
 };
 struct Pair {
@@ -262,6 +263,8 @@ class ReuseTool : public Tool {
           launch.asked += row.counts.asked_bytes;
           launch.sectors += row.counts.sectors;
           if (row.object != device::kUnknownObject) launch.of_objects += row.counts.sectors;
+          launch.different +=
+              row.counts.touched / kSectorBytes + (row.counts.touched % kSectorBytes > 0 ? 1 : 0);
           most_granule_ = std::max(most_granule_, row.run_granule);
         }
       } else if (table.id == device::TableId::kUnseen) {
@@ -302,6 +305,7 @@ class ReuseTool : public Tool {
     kernel.asked += launch.asked;
     kernel.sectors += launch.sectors;
     kernel.of_objects += launch.of_objects;
+    kernel.different += launch.different;
     device::add_row(kernel.fingerprint, launch.fingerprint);
     // Of what was not analysed nothing is known, and in iterations that are left out nobody counts.
     const bool follows = open.any_before && launch.iteration <= open.before.iteration + 1;
@@ -418,9 +422,9 @@ class ReuseTool : public Tool {
   static std::string behaviour(const Kernel& kernel) {
     if (kernel.fingerprint.distinct == 0) return "unknown";
     if (repeats(kernel.fingerprint) >= kStreaming) return "reuse in groups";
-    return ratio(moved_bytes(kernel.of_objects), kernel.touched) >= kStreaming
-               ? "reuse across groups"
-               : "streaming";
+    // Of an object that is smaller than a sector, a whole one is moved.
+    return ratio(kernel.of_objects, kernel.different) >= kStreaming ? "reuse across groups"
+                                                                    : "streaming";
   }
 
   [[nodiscard]] Table kernels() const {
