@@ -29,8 +29,8 @@ from known_accesses import (LOCAL, LOCAL_LANES, OBJECTS, OF_PEER, SHARED, SITES,
                             places_of, shared_of)
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "diff"))
-import device_blobs as blobs  # noqa: E402
+# Of the folder of tests beside, or brought along.
+sys.path.append(str(HERE.parent / "diff"))
 
 TOOLS = ("access", "hotpages", "reuse", "divergence")
 KERNELS = ("simple", "edges", "streams", "hopper", "steps", "contexts")
@@ -201,6 +201,7 @@ class Check:
 
     def strides(self, trace):
         """Words 1 to 33 apart, launch by launch: sectors and bytes from lane to lane."""
+        import device_blobs as blobs
         dumped = subprocess.run([self.pastaprof, "dump", trace], capture_output=True, text=True).stdout
         told = {found[1]: bytes.fromhex(found[2]) for found in re.finditer(r'^blob (\w+) "(\w+)"', dumped, re.MULTILINE)}
         got = []
