@@ -42,6 +42,8 @@ void fake_upload_graph(void* context, void* module, void* stream, const FakeKern
 void fake_hold();
 void fake_go_on();
 void fake_synchronize(void* context, void* stream);
+// The next launch is refused what it is to be given.
+void fake_refuse();
 // From now on the device answers with errors.
 void fake_fault();
 }

@@ -166,9 +166,12 @@ EXPORT int sanitizerSetCallbackData(Handle function, const void* data) {
   function_data[function] = const_cast<void*>(data);
   return 0;
 }
+bool refuses = false;
+EXPORT void fake_refuse() { refuses = true; }
 EXPORT int sanitizerSetLaunchCallbackData(Handle, Handle, Handle, const void* data) {
-  launch_data = const_cast<void*>(data);
   launch_data_set = true;
+  if (std::exchange(refuses, false)) return 1;
+  launch_data = const_cast<void*>(data);
   return 0;
 }
 EXPORT int sanitizerGetFunctionPcAndSize(Handle, const char*, std::uint64_t* pc,

@@ -52,6 +52,7 @@ struct Fake {
   FUNCTION(fake_go_on);
   FUNCTION(fake_synchronize);
   FUNCTION(fake_fault);
+  FUNCTION(fake_refuse);
   explicit Fake(void* library) {
 #define FIND(name) find(library, #name, name)
     FIND(fake_context);
@@ -72,6 +73,7 @@ struct Fake {
     FIND(fake_go_on);
     FIND(fake_synchronize);
     FIND(fake_fault);
+    FIND(fake_refuse);
   }
 };
 
@@ -162,6 +164,17 @@ int main(int argc, char** argv) {
       fake.fake_unload_module(module);
       launch(FakeKernel{"late", {1, 1, 1}, {32, 1, 1}, &write, 1});
     }
+  } else if (scene == "refused") {
+    // What was written for it comes to the device behind what others wrote later.
+    fake.fake_hold();
+    fake.fake_refuse();
+    launch(copy, 1);
+    fake.fake_allocate(kIn + (1 << 30), 4096, 0);
+    const Warp read = warp(Access::kRead, 0x40, kIn + (1 << 30), 4, 4);
+    const FakeKernel later{"later", {1, 1, 1}, {32, 1, 1}, &read, 1};
+    launch(later, 2);
+    fake.fake_go_on();
+    launch(later, 2);
   } else if (scene == "graph_of_twins") {
     const FakeKernel all[] = {copy, stride, copy, copy};
     fake.fake_launch_graph(kContext, kModule, stream(0), all, 4);

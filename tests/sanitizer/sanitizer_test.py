@@ -132,6 +132,12 @@ class Sanitizer(unittest.TestCase):
                          {("counts", "variable program::counter", 32, 64), ("late", "unknown", 64, None)})
         self.assertEqual(len(self.rows(report, "objects")), 3, "each time another")
 
+    def test_a_launch_that_is_refused_leaves_nothing_to_others(self):
+        report = self.run_watched("refused")
+        self.assertEqual({(row["kernel"], row["object"]): row["reads"] for row in self.rows(report, "objects")},
+                         {("later", "buffer 3"): 64})
+        self.assertEqual(self.problem("the data of a launch: refused"), [1])
+
     def test_graphs_that_kernels_launch(self):
         # What is brought to the device only is no launch; of what kernels launch nobody tells.
         self.assertEqual(self.launches(self.run_watched("graphs_for_kernels")), {COPY: 1})

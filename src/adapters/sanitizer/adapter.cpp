@@ -203,8 +203,8 @@ struct State {
   // Code with patches asks what its launch was given, until the end of the process: so launches are
   // told of as long, and given nothing once nothing is analysed any more.
   std::atomic<bool> started{false}, active{false};
-  std::atomic<bool> has_variables{false};  // of some module it is not known where they lie
-  std::atomic<bool> since_13_1{false};     // so much is known of the library
+  std::atomic<std::uint64_t> with_variables{0};  // modules that were loaded
+  std::atomic<bool> since_13_1{false};           // so much is known of the library
   std::FILE* log = nullptr;
 
   std::mutex objects_mutex;  // nothing is called while it is held
@@ -385,8 +385,9 @@ void load_module(const ModuleData& data) {
   if (!lost && patch != nullptr) module.patched = put_patch(data.module, data.context, *patch);
   log("module {} of {} bytes, patched {}", data.module, data.cubin_bytes, module.patched);
   const std::lock_guard lock(s.mutex);
-  if (!module.variables.empty()) s.has_variables = true;
+  const bool has_variables = !module.variables.empty();
   s.modules[data.module] = std::move(module);
+  if (has_variables) ++s.with_variables;
 }
 
 // --- launches
@@ -571,7 +572,10 @@ std::optional<std::size_t> take_room(Context& context, Pool& pool, std::size_t b
       if (auto at = pool.take(bytes)) return at;
       if (context.lost || Clock::now() > deadline) return std::nullopt;
       // What this thread has not handed to the device yet, it would wait for in vain.
-      if (context.taking == 0 && context.pending.size() <= t_begun.size()) return std::nullopt;
+      const auto begun = std::ranges::count(t_begun, context.handle, &Begun::context);
+      if (context.taking == 0 && context.pending.size() <= static_cast<std::size_t>(begun)) {
+        return std::nullopt;
+      }
     }
     std::this_thread::sleep_for(kHelpAgain);
   }
@@ -671,16 +675,19 @@ void leave_out(const LaunchData& data, bool of_graph) {
 // while it tells of nodes of a graph, over which it has hung.
 void find_variables(Handle context) {
   State& s = state();
-  if (!s.has_variables.exchange(false)) return;
+  // For which context, and of how many modules, this thread has seen to it last.
+  thread_local Handle seen_context = nullptr;
+  thread_local std::uint64_t seen = 0;
+  const std::uint64_t loaded = s.with_variables;
+  if (loaded == 0 || (context == seen_context && loaded == seen)) return;
+  seen_context = context;
+  seen = loaded;
   std::vector<std::pair<Handle, std::vector<std::string>>> wanted;
   {
     const std::lock_guard lock(s.mutex);
     for (auto& [handle, module] : s.modules) {
-      if (module.variables.empty()) continue;
-      if (module.context == context) {
+      if (module.context == context && !module.variables.empty()) {
         wanted.emplace_back(handle, std::exchange(module.variables, {}));
-      } else {
-        s.has_variables = true;
       }
     }
   }
@@ -846,10 +853,9 @@ void begin_launch(const LaunchData& data, Handle stream_handle, bool of_graph) {
       stream_handle, static_cast<void*>(address), pending.block.bytes,
       pending.block.result_end - pending.block.result_begin);
   if (!ready) {
+    // What has been written to both may be on its way, and nothing tells when it is there. So they
+    // are not given back.
     leave_out(data, of_graph);
-    const std::lock_guard lock(s.mutex);
-    drop_table(*context, *table);
-    context->pool.give(*at);
     return;
   }
   const std::lock_guard lock(s.mutex);
