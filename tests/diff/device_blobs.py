@@ -101,7 +101,11 @@ def faults():
         *(launch(more=(table(UNSEEN, [(tiles, 0, textures)]), *([table(MAPPED, [(1,)])] if tiles else []))) for tiles, textures
           in ((2, 0), (0, 1), (1, 1), (4, 0))),
         # So little that nobody need change anything.
-        launch(objects=[(LOCAL, 1, 640, 320, 0, 30, 3840, 0, 0, 0)]))
+        launch(objects=[(LOCAL, 1, 640, 320, 0, 30, 3840, 0, 0, 0)]),
+        # 32 words and 32 pairs of words: not 64 addresses of 6 bytes.
+        launch(site(0, GLOBAL_SPACE, ATOMIC, 1, UNIT, warps=1, sectors=4, needed=4, used=128, crowd=1),
+               site(1, GLOBAL_SPACE, ATOMIC, 1, UNIT, warps=1, width=8, sectors=8, needed=8, used=256, crowd=1),
+               objects=[(1, 1, 0, 0, 64, 2, 384, 384, 12, 384)], names=("a.cu:3 RED", "a.cu:4 RED")))
 
 
 def times():

@@ -224,16 +224,17 @@ class AccessTool : public Tool {
       const AccessCounts& counts = sum.counts;
       if (counts.atomics == 0 || counts.reads + counts.writes > 0 || !sum.exact) continue;
       const std::uint64_t width = counts.asked_bytes / counts.atomics;
-      // Of several widths nothing is known.
-      if (width == 0 || counts.asked_bytes % counts.atomics != 0) continue;
-      std::uint64_t& addresses = addresses_[{key.kernel, key.object}];
-      addresses = std::max(addresses, sum.touched / width);
+      if (width == 0) continue;
+      Addresses& known = addresses_[{key.kernel, key.object}];
+      known = {std::max(known.count, sum.touched / width), width};
     }
   }
   // Of the launch with most of them; 0 where that is not known.
   [[nodiscard]] std::uint64_t addresses_of(const SiteLine* line) const {
     const auto known = addresses_.find({line->first.kernel, line->second.object});
-    return known == addresses_.end() ? 0 : known->second;
+    // Of operations of several widths, the mean is that of none.
+    const bool one = known != addresses_.end() && known->second.width == line->second.sum.width;
+    return one ? known->second.count : 0;
   }
   [[nodiscard]] double atomics_an_address(const SiteLine* line) const {
     return ratio(ratio(line->second.sum.counts.lanes, line->second.launches), addresses_of(line));
@@ -620,7 +621,10 @@ class AccessTool : public Tool {
   std::map<std::string, Kernel> kernels_;
   std::map<ObjectKey, ObjectSum> objects_;
   std::map<SiteKey, Site> sites_;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> addresses_;  // by kernel, object
+  struct Addresses {
+    std::uint64_t count = 0, width = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Addresses> addresses_;  // by kernel, object
 };
 
 Result<std::unique_ptr<Tool>> make(const Options&) { return std::make_unique<AccessTool>(); }
