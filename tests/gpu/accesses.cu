@@ -1,5 +1,5 @@
 // Kernels whose accesses are known: accesses PART [LIBRARY]. What is to be counted of each is in
-// accesses_check.py, worked out by hand. Parts that end badly print what is to be the same without
+// known_accesses.py, worked out by hand. Parts that end badly print what is to be the same without
 // us. Of LIBRARY the function `around` is called before and after.
 #include <cuda.h>
 #include <cuda_pipeline.h>
@@ -13,25 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "known_kernels.cuh"
 #include "pasta/pasta.h"
 
 namespace {
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::exit(3);
-}
-#define CHECK(call) check(call, #call)
-
-// A buffer of its own, of so many bytes, all of them zero.
-template <class T = char>
-T* buffer(std::size_t bytes) {
-  void* made = nullptr;
-  CHECK(cudaMalloc(&made, bytes));
-  CHECK(cudaMemset(made, 0, bytes));
-  return static_cast<T*>(made);
-}
 
 __device__ unsigned item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
@@ -321,15 +306,6 @@ void steps() {
     pasta_step();
   }
   CHECK(cudaDeviceSynchronize());
-}
-
-// A function of the driver, as it was in some version.
-template <class Function>
-Function driver(const char* name, unsigned version) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
-  return reinterpret_cast<Function>(found);
 }
 
 void hopper() {

@@ -1,5 +1,5 @@
 // Each way in which a kernel can access memory on compute capability 9.0, in a kernel of its own:
-// forms. What is to be counted of each is in accesses_check.py, worked out by hand.
+// forms. What is to be counted of each is in known_accesses.py, worked out by hand.
 #include <cstdint>
 
 #include "known_kernels.cuh"

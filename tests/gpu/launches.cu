@@ -1,5 +1,5 @@
 // Each way in which a kernel can come to run: launches PART. What is to be counted of each is in
-// accesses_check.py. Linked with the device's runtime, which accesses.cu is not.
+// known_accesses.py. Linked with the device's runtime, which accesses.cu is not.
 #include <cooperative_groups.h>
 
 #include <cstdint>

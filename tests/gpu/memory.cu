@@ -1,5 +1,5 @@
 // Each way in which a program can get memory that its kernels reach: memory. One kernel for each;
-// what is to be told of it is in accesses_check.py.
+// what is to be told of it is in known_accesses.py.
 #include <spawn.h>
 #include <sys/wait.h>
 
