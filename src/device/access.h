@@ -359,14 +359,8 @@ struct AccessPatch {
   // --- Objects
 
   PASTA_DEVICE static Pieces::Target target(const State& state, const Launch& launch,
-                                            std::uint64_t address, std::uint32_t bytes,
-                                            bool& here) {
-    return Pieces::find(launch, state.shared.objects, address, bytes, here);
-  }
-  PASTA_DEVICE static Pieces::Target target(const State& state, const Launch& launch,
                                             std::uint64_t address, std::uint32_t bytes) {
-    bool here;
-    return target(state, launch, address, bytes, here);
+    return Pieces::find(launch, state.shared.objects, address, bytes);
   }
   PASTA_DEVICE static Marks marks(const State& state) {
     return {behind_header<AccessPatch, std::uint32_t>(state, state.words, 0)};

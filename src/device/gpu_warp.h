@@ -61,7 +61,8 @@ class GpuSteps {
   __device__ void gather() const { __syncwarp(active()); }
   __device__ bool all_of(bool is_so) const { return __all_sync(active(), is_so) != 0; }
   __device__ static bool is_turn(std::uint32_t) { return true; }
-  __device__ std::uint32_t lanes_of(std::uint32_t key, std::uint32_t) const {
+  // Those that have the same key.
+  __device__ std::uint32_t lanes_of(std::uint32_t key) const {
     return __match_any_sync(active(), key);
   }
   template <class Change>
@@ -168,9 +169,6 @@ class GpuSteps {
   __device__ std::uint32_t bytes(std::uint32_t mask) const {
     const Word different(parts(mask));
     return width() * different;
-  }
-  __device__ Footprint footprint(std::uint32_t mask) const {
-    return {sectors(mask), width() * parts(mask)};
   }
 
   __device__ Passes passes() const {

@@ -52,7 +52,8 @@ struct HotpagesPatch {
     warp.match(
         [&](std::uint64_t address) {
           // The block in which an access begins.
-          const Pieces::Target found = find(state, launch, address, warp.width);
+          const Pieces::Target found =
+              Pieces::find(launch, state.shared.objects, address, warp.width);
           return found.row == kNoRow
                      ? found.base
                      : found.base + static_cast<std::uint32_t>(address >> found.row);
@@ -69,11 +70,6 @@ struct HotpagesPatch {
   // Of Target::row, which is how large blocks are.
   static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
 
-  PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
-                                          std::uint64_t address, std::uint32_t bytes) {
-    bool here;
-    return Pieces::find(launch, state.shared.objects, address, bytes, here);
-  }
   template <class AnyWarp>
   PASTA_DEVICE static std::uint64_t* counts(const State& state, const AnyWarp& warp,
                                             std::uint32_t row) {

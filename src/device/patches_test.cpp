@@ -241,17 +241,19 @@ TEST(Pieces, TellTheSameAsLookingForIt) {
   const auto places = Pieces::places(
       launch, [](std::uint32_t i) { return Pieces::Target{.row = i, .base = 100 + i}; });
   const Pieces::Target nothing = {.row = kNoObject, .base = 5};
-  const Pieces::Place* const at = places.data();
   for (const std::uint32_t count : {kCount, 4 * kCount}) {
     std::vector<Pieces::Piece> pieces(count);
     Pieces::plan(places, pieces);
+    const Pieces::Table table = {.pieces = pieces.data(),
+                                 .places = places.data(),
+                                 .last_piece = count - 1,
+                                 .nothing = nothing};
     for (const MemoryObject& object : objects) {
       for (const std::uint64_t edge : {object.address, object.address + object.bytes,
                                        object.address + kPiece, object.address + 5 * kPiece}) {
         for (std::uint64_t address = edge - 40; address != edge + 40; ++address) {
           for (const std::uint32_t bytes : {1u, 4u, 32u, 4096u}) {
-            const auto found =
-                Pieces::find(launch, pieces.data(), count - 1, at, nothing, address, bytes);
+            const auto found = Pieces::find(launch, table, address, bytes);
             const std::uint32_t wanted = launch.find(address, bytes);
             ASSERT_EQ(found.row, wanted) << address << " " << bytes;
             EXPECT_EQ(found.base, wanted == kNoObject ? 5 : 100 + wanted);

@@ -81,32 +81,23 @@ struct Pieces {
             static_cast<std::uint32_t>(address >> (kBits + kLeastCountBits))) &
            (at >= (ends.first & kInPiece)) & (at + bytes <= (ends.last & kInPiece) + 1);
   }
-  // Of all these bytes. `nothing` is for bytes of no object, of several, or past the end of one.
-  // `here`: whether the piece told it.
-  PASTA_DEVICE static Target find(const Launch& launch, const Piece* pieces,
-                                  std::uint32_t last_piece, const Place* const& places,
-                                  const Target& nothing, std::uint64_t address, std::uint32_t bytes,
-                                  bool& here) {
-    const Piece& there = pieces[index(last_piece, address)];
+  // Of all these bytes; Table::nothing is for bytes of no object, of several, or past the end of
+  // one. `here`: whether the piece told it.
+  PASTA_DEVICE static Target find(const Launch& launch, const Table& table, std::uint64_t address,
+                                  std::uint32_t bytes, bool& here) {
+    const Piece& there = fixed(table.pieces)[index(fixed(table.last_piece), address)];
     Target found = fixed(there.target);
     here = holds(fixed(there.ends), address, bytes);
     if (!here) {
       const std::uint32_t object = launch.find(address, bytes);
-      found = object == kNoObject ? fixed(nothing) : fixed(places[object].target);
+      found = object == kNoObject ? fixed(table.nothing) : fixed(table.places[object].target);
     }
     return found;
   }
-  PASTA_DEVICE static Target find(const Launch& launch, const Piece* pieces,
-                                  std::uint32_t last_piece, const Place* const& places,
-                                  const Target& nothing, std::uint64_t address,
+  PASTA_DEVICE static Target find(const Launch& launch, const Table& table, std::uint64_t address,
                                   std::uint32_t bytes) {
     bool here;
-    return find(launch, pieces, last_piece, places, nothing, address, bytes, here);
-  }
-  PASTA_DEVICE static Target find(const Launch& launch, const Table& table, std::uint64_t address,
-                                  std::uint32_t bytes, bool& here) {
-    return find(launch, fixed(table.pieces), fixed(table.last_piece), table.places, table.nothing,
-                address, bytes, here);
+    return find(launch, table, address, bytes, here);
   }
 
  private:
@@ -220,11 +211,11 @@ struct KeyTable {
 
   // Of a key that is not 0: which row is its; `capacity` when there is no room.
   // Whoever asks at the same time gets the same.
-  PASTA_DEVICE std::uint32_t find(std::uint64_t key, std::uint32_t steps = kMostSteps) const {
+  PASTA_DEVICE std::uint32_t find(std::uint64_t key) const {
     // Of places, the low bits are the same; the best bits of a product are its high ones.
     const auto folded = static_cast<std::uint32_t>(key ^ key >> 32);
     auto at = folded * 0x9e3779b1u >> 16 & (capacity - 1);
-    PASTA_ROLLED for (std::uint32_t step = 0; step < steps && step < capacity; ++step) {
+    PASTA_ROLLED for (std::uint32_t step = 0; step < kMostSteps && step < capacity; ++step) {
       if (claim(keys[at], key) == key) return at;
       at = (at + 1) & (capacity - 1);
     }

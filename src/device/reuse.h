@@ -72,7 +72,8 @@ struct ReusePatch {
       // enough: what is 128 GiB apart has the same, but not the bit above, and of pieces that are
       // alike in that, too, the table has one.
       bool here;
-      const Pieces::Target found = find(state, launch, warp.address, warp.width, here);
+      const Pieces::Target found =
+          Pieces::find(launch, state.shared.objects, warp.address, warp.width, here);
       const std::uint32_t row = opaque(found.row);
       const auto sector = static_cast<std::uint32_t>(warp.address / kSectorBytes);
       const auto before = warp.before(sector);
@@ -86,7 +87,7 @@ struct ReusePatch {
                                                           before.is_none, sector, before.value);
         firsts = warp.lanes_with(before.is_none | (sector != before.value));
       } else {
-        mask = warp.lanes_of(row, warp.active);
+        mask = warp.lanes_of(row);
         firsts = warp.first_of_sectors(mask);
         marks(state).any(warp, {row, found.base});
       }
@@ -102,15 +103,6 @@ struct ReusePatch {
   template <class T>
   PASTA_DEVICE static T* at(const State& state, std::uint64_t bytes) {
     return behind_header<ReusePatch, T>(state, state.sets, bytes);
-  }
-  PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
-                                          std::uint64_t address, std::uint32_t bytes, bool& here) {
-    return Pieces::find(launch, state.shared.objects, address, bytes, here);
-  }
-  PASTA_DEVICE static Pieces::Target find(const State& state, const Launch& launch,
-                                          std::uint64_t address, std::uint32_t bytes) {
-    bool here;
-    return find(state, launch, address, bytes, here);
   }
 
   static constexpr std::uint32_t kSectors = (1u << Pieces::kBits) / kSectorBytes;  // of a piece
@@ -164,18 +156,22 @@ struct ReusePatch {
   // Lanes that may ask for several sectors each.
   template <class AnyWarp>
   PASTA_DEVICE static void on_wide(const State& state, const Launch& launch, const AnyWarp& warp) {
-    warp.match([&](std::uint64_t address) { return find(state, launch, address, warp.width).row; },
-               [&](std::uint32_t row, std::uint32_t mask) {
-                 add(state, warp, mask, row, warp.sectors(mask));
-                 print_wide(state, warp, mask);
-                 if (Marks::has_object(row)) mark_wide(state, launch, warp, mask, row);
-               });
+    warp.match(
+        [&](std::uint64_t address) {
+          return Pieces::find(launch, state.shared.objects, address, warp.width).row;
+        },
+        [&](std::uint32_t row, std::uint32_t mask) {
+          add(state, warp, mask, row, warp.sectors(mask));
+          print_wide(state, warp, mask);
+          if (Marks::has_object(row)) mark_wide(state, launch, warp, mask, row);
+        });
   }
   template <class AnyWarp>
   PASTA_DEVICE static void mark_wide(const State& state, const Launch& launch, const AnyWarp& warp,
                                      std::uint32_t mask, std::uint32_t row) {
     warp.each(mask, [&](std::uint64_t address) {
-      const std::uint32_t base = find(state, launch, address, warp.width).base;
+      const std::uint32_t base =
+          Pieces::find(launch, state.shared.objects, address, warp.width).base;
       marks(state).one({row, base}, address, warp.width);
     });
   }

@@ -15,7 +15,7 @@
 //   add(to, more)         once, not once a lane; to is a struct of 64-bit numbers, and more one
 //                         like it or some of its numbers; what is added is less than 2^32
 //   raise(to, value)      the same of one number; the larger of two stays
-//   sectors, footprint, parts, pattern, passes, crowd     facts about all lanes
+//   sectors, bytes, parts, pattern, passes, crowd     facts about all lanes
 // So everything that changes the state goes through each, add or raise; what all lanes may do at
 // once with the same outcome, as finding a key in a table, needs none of them.
 //
@@ -144,8 +144,6 @@ class Warp {
   static void gather() {}
   // What is so of the calling lane is so of all of them.
   [[nodiscard]] static bool all_of(bool is_so) { return is_so; }
-  // These lanes, of which only what they have as a key in `match` needs be known.
-  [[nodiscard]] static std::uint32_t lanes_of(std::uint32_t, std::uint32_t mask) { return mask; }
   // The same, for what is seldom done: on a GPU it lies in memory meanwhile.
   class Kept {
    public:

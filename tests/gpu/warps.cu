@@ -32,7 +32,7 @@ using namespace pasta::device;
 using namespace pasta::device::testing;
 
 struct Facts {
-  std::uint64_t sectors, footprint[2], parts, pattern, step, span, passes[2], crowd;
+  std::uint64_t sectors, bytes, parts, pattern, step, span, passes[2], crowd;
   std::uint64_t groups, group_sectors, group_parts;  // of lanes that have a KiB in common
 };
 
@@ -54,12 +54,11 @@ PASTA_DEVICE void find_facts(const AnyWarp& warp, const AnyWarp& shared, Facts& 
   const auto tell = [&](std::int64_t bytes) { step = bytes; };
   const Pattern pattern = warp.pattern(tell);
   const std::uint32_t sectors = warp.sectors(warp.active), parts = warp.parts(warp.active);
-  const Footprint footprint = warp.footprint(warp.active);
+  const std::uint32_t bytes = warp.bytes(warp.active);
   const Passes passes = shared.passes();
   const unsigned crowd = warp.crowd();
   warp.add(warp.active, facts.sectors, sectors);
-  warp.add(warp.active, facts.footprint[0], footprint.sectors);
-  warp.add(warp.active, facts.footprint[1], footprint.bytes);
+  warp.add(warp.active, facts.bytes, bytes);
   warp.add(warp.active, facts.parts, parts);
   warp.add(warp.active, facts.pattern, static_cast<std::uint32_t>(pattern));
   warp.add(warp.active, facts.step, static_cast<std::uint32_t>(step));
