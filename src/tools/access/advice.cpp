@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -135,6 +136,7 @@ Fault fault_of(const SiteSum& site) {
 }
 
 std::string sector_advice(const SiteSum& site, double times) {
+  constexpr double kOneLane = 1.05;  // would be written as 1.0
   const double fewer = excess_sectors(site);
   const double touched = ratio(site.counts.sectors, site.counts.warps);
   const double lanes = ratio(site.counts.lanes, site.counts.warps);
@@ -160,9 +162,11 @@ std::string sector_advice(const SiteSum& site, double times) {
       return fmt::format(
           "{} {} of a sector of 32 bytes: let the warp's lanes share the work, up to {:.1f} times "
           "fewer sectors",
-          lanes < 2 ? std::string("one lane of a warp accesses")
-                    : fmt::format("{:.1f} lanes of a warp access", lanes),
-          base::format_bytes(site.width * static_cast<std::uint64_t>(lanes)), 1 / used_share(site));
+          lanes < kOneLane ? std::string("one lane of a warp accesses")
+                           : fmt::format("{:.1f} lanes of a warp access", lanes),
+          base::format_bytes(static_cast<std::uint64_t>(
+              std::llround(ratio(site.counts.used_bytes, site.counts.warps)))),
+          1 / used_share(site));
     case Fault::kGaps:
       return fmt::format(
           "{:.1f} lanes of a warp take part, with others between them that do not: let those that "

@@ -36,6 +36,9 @@ TEST(Advice, OfEachFault) {
   few_shifted.counts.misaligned = 10;
   SiteSum several_strides = site(&SiteCounts::strided, 32, 16, 4, 128, 16);
   several_strides.most_step = 2048;
+  SiteSum at_times_three = site(&SiteCounts::unit, 2, 1, 1, 8);
+  at_times_three.counts.lanes = 25;
+  at_times_three.counts.used_bytes = 100;
   const Case cases[] = {
       {"in order", site(&SiteCounts::unit, 32, 4, 4, 128), Fault::kNone, ""},
       {"off a sector", shifted, Fault::kMisaligned,
@@ -52,6 +55,8 @@ TEST(Advice, OfEachFault) {
        "work, up to 8.0 times fewer sectors"},
       {"two lanes", site(&SiteCounts::unit, 2, 1, 1, 8), Fault::kFew,
        "2.0 lanes of a warp access 8 B of a sector of 32 bytes"},
+      {"two lanes, and three", at_times_three, Fault::kFew,
+       "2.5 lanes of a warp access 10 B of a sector of 32 bytes"},
       {"every fourth lane", site(&SiteCounts::unit, 8, 4, 1, 32), Fault::kGaps,
        "8.0 lanes of a warp take part, with others between them that do not"},
       {"fields", site(&SiteCounts::strided, 32, 12, 4, 128, 12), Fault::kStructures,
