@@ -1609,9 +1609,10 @@ void on_graph(GraphCallback callback, const void* data) {
   if (callback == GraphCallback::kMade || callback == GraphCallback::kDestroyed) {
     const auto& made = *static_cast<const GraphExecData*>(data);
     const bool is_new = callback == GraphCallback::kMade && made.is_for_device != 0;
-    if (is_new)
+    if (is_new) {
       count_problem(
           "graphs were made for kernels to launch: these are not analysed, whoever launches them");
+    }
     const std::lock_guard lock(s.mutex);
     if (is_new) {
       s.graphs_for_device.insert(made.executable);
