@@ -374,16 +374,16 @@ void DeviceResults::add_uncovered(Report& report) const {
                 .advice = {}});
   }
   if (order.size() <= kMost) return;
-  report.parts.emplace_back(
-      Finding{.id = "more-uncovered",
-              .level = Finding::Level::kWarning,
-              .text = fmt::format("so {} {} more: column uncovered says which",
-                                  order.size() - kMost == 1 ? "does" : "do", order.size() - kMost),
-              .share = ratio(more, launches_),
-              .of = "analysed launches",
-              .evidence = {{"kernels", count_cell(order.size() - kMost), Unit::kCount},
-                           {"launches", count_cell(more), Unit::kCount}},
-              .advice = {}});
+  report.parts.emplace_back(Finding{
+      .id = "more-uncovered",
+      .level = Finding::Level::kWarning,
+      .text = fmt::format("so {} {} more{}", order.size() - kMost == 1 ? "does" : "do",
+                          order.size() - kMost, by_kernel_ ? ": column uncovered says which" : ""),
+      .share = ratio(more, launches_),
+      .of = "analysed launches",
+      .evidence = {{"kernels", count_cell(order.size() - kMost), Unit::kCount},
+                   {"launches", count_cell(more), Unit::kCount}},
+      .advice = {}});
 }
 
 // What is no global memory: of which kernels, the column says.
@@ -399,8 +399,9 @@ void DeviceResults::add_unseen_memory(Report& report) const {
   report.parts.emplace_back(
       Finding{.id = "unseen-memory",
               .level = Finding::Level::kInfo,
-              .text = "reads of constant memory, products of matrices out of shared memory and "
-                      "fills of it in bulk are not seen: column uncovered says of which kernels",
+              .text = fmt::format("reads of constant memory, products of matrices out of shared "
+                                  "memory and fills of it in bulk are not seen{}",
+                                  by_kernel_ ? ": column uncovered says of which kernels" : ""),
               .of = {},
               .evidence = {{"constants", std::int64_t{constants}, Unit::kCount},
                            {"products", std::int64_t{products}, Unit::kCount},

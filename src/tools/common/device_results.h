@@ -39,8 +39,10 @@ struct LaunchResult {
 
 class DeviceResults {
  public:
-  // Of the format of one patch, which watching runs when told so: "--tool access".
-  DeviceResults(std::string_view format, std::string_view tool) : format_(format), tool_(tool) {}
+  // Of the format of one patch, which watching runs when told so: "--tool access". `by_kernel`:
+  // the tool has a table with a row for each kernel, in which uncovered_cell() says what it hides.
+  DeviceResults(std::string_view format, std::string_view tool, bool by_kernel = true)
+      : format_(format), tool_(tool), by_kernel_(by_kernel) {}
 
   // To be given all events of the kinds above. None for what is no readable result of this format.
   std::optional<LaunchResult> take(const Event& event, const Context& context);
@@ -96,6 +98,7 @@ class DeviceResults {
   void add_unseen_memory(Report& report) const;
 
   std::string_view format_, tool_;
+  bool by_kernel_;
   correlate::ObjectNames names_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Known> objects_;  // by process and number
   std::map<std::uint32_t, std::uint64_t> last_launch_;                // by process

@@ -301,7 +301,7 @@ class HotpagesTool : public Tool {
   }
 
   std::uint64_t block_;
-  DeviceResults results_{device::HotpagesPatch::kFormat, "hotpages"};
+  DeviceResults results_{device::HotpagesPatch::kFormat, "hotpages", false};
   std::map<ObjectKey, Object> objects_;
   std::uint64_t launches_ = 0, launch_ = 0, launches_a_column_ = 1;
   std::uint64_t coarse_ = 0;  // size of the largest blocks that are larger than ours
