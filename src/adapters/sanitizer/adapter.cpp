@@ -109,8 +109,9 @@ struct Table {
   std::shared_ptr<const Snapshot> snapshot;
   const PatchKind* patch;
   std::unique_ptr<PatchOfObjects> of;
-  std::size_t at;           // among the tables
-  std::uint64_t users = 0;  // launches whose results have not been taken, and the context
+  std::size_t at;  // among the tables
+  // Launches whose results have not been taken, with those that were refused, and the context.
+  std::uint64_t users = 0;
   std::map<const Stream*, std::uint64_t> written;  // behind so many launches of each
 
   [[nodiscard]] bool is_there_for(const Stream& stream) const {
