@@ -239,7 +239,10 @@ bool tells_rows_apart(const std::vector<TextColumn>& columns, std::size_t count)
 std::size_t keys_of(const std::vector<TextColumn>& columns, std::size_t width) {
   std::vector<std::size_t> widths;
   for (std::size_t count = 1; count < columns.size(); ++count) {
-    widths.push_back(columns[count - 1].least);
+    const TextColumn& column = columns[count - 1];
+    // What tells rows apart is not left out for being shown at some length.
+    const bool is_name = count > 1 && column.align == Align::kLeft;
+    widths.push_back(is_name ? std::min(column.least, kLeastName) : column.least);
     if (count > 1 && total_width(widths) > width / 2) break;
     if (tells_rows_apart(columns, count)) return count;
   }

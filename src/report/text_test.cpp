@@ -288,6 +288,26 @@ TEST(Text, EachBlockTellsItsRowsApart) {
   EXPECT_EQ(count, 2) << text;
 }
 
+TEST(Text, EachBlockTellsItsRowsApartByLongNames) {
+  Table table{"t", "Tool", {{"device"}, {"collective"}, {"type"}}, {}};
+  for (int row = 0; row < 4; ++row) {
+    std::vector<Cell>& cells = table.rows.emplace_back();
+    cells.emplace_back("gpu 0");
+    cells.emplace_back("a_collective_of_a_long_name_" + std::to_string(row / 2));
+    cells.emplace_back("type " + std::to_string(row % 2));
+    for (int column = 0; column < 9; ++column) {
+      if (row == 0) table.columns.push_back({"column" + std::to_string(column), Unit::kNone});
+      cells.emplace_back(integer(column + row % 2));
+    }
+  }
+  const std::string text = body(render_text(document_of(table), {.width = 68}));
+  std::size_t blocks = 0, rows = 0;
+  for (std::size_t at = 0; (at = text.find("device  ", at)) != std::string::npos; ++at) ++blocks;
+  for (std::size_t at = 0; (at = text.find("type 1", at)) != std::string::npos; ++at) ++rows;
+  EXPECT_GT(blocks, 1) << text;
+  EXPECT_EQ(rows, 2 * blocks) << text;
+}
+
 TEST(Text, WhatSeveralToolsMissIsSaidOnce) {
   Document document;
   const Finding nothing{"n", Finding::Level::kInfo, "no device worked", 0, "", {}, ""};
