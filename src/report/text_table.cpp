@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -278,8 +279,11 @@ std::string take_equal(std::vector<TextColumn>& columns, const Table& table) {
     const TextColumn& column = columns.back();
     const std::string& value = column.cells.front();
     const bool unit = !column.unit.empty() && value != kUnknown;
-    line = column.name + ' ' + value + (unit ? ' ' + column.unit : "") +
-           (line.empty() ? "" : ", ") + line;
+    std::string said = column.name;
+    said.append(" ").append(value);
+    if (unit) said.append(" ").append(column.unit);
+    if (!line.empty()) said.append(", ").append(line);
+    line = std::move(said);
     columns.pop_back();
   }
   return line;

@@ -1625,10 +1625,9 @@ void on_graph(GraphCallback callback, const void* data) {
     t_given.clear();
   } else if (callback == GraphCallback::kNodeBegin) {
     const auto& node = *static_cast<const GraphNodeData*>(data);
-    if (node.type == kKernelNode && state().timing) {
+    if (node.type == kKernelNode) {
       // Between the nodes of a graph there is no place for events.
-    } else if (node.type == kKernelNode) {
-      begin_node(node);
+      if (!state().timing) begin_node(node);
     } else if (t_uploads) {
       // Memory is had and given back when it is launched.
     } else if (node.type == kAllocationNode) {
