@@ -20,17 +20,12 @@
 #include <string>
 #include <vector>
 
+#include "../../tests/gpu/known_kernels.cuh"
 #include "adapters/sanitizer/patches.h"
 
 namespace {
 
 using namespace pasta::device;
-
-#define CHECK(call)                                                     \
-  if (const cudaError_t error = (call); error != cudaSuccess) {         \
-    std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error)); \
-    std::exit(3);                                                       \
-  }
 
 constexpr std::size_t kMostBytes = std::size_t{512} << 20;
 

@@ -37,10 +37,10 @@ class Sizes(ctypes.Structure):
 class Blocks:
     """Of each launch of a step one, in an arena that is zero before the step."""
 
-    def __init__(self, patch, library):
-        self.name, self.library, self.patch = patch.encode(), ctypes.CDLL(library), None
-        self.library.pasta_ptx_patch.restype = self.library.pasta_ptx_table.restype = ctypes.c_void_p
-        self.library.pasta_ptx_result.restype = ctypes.c_uint64
+    def __init__(self, patch, native):
+        self.name, self.native, self.patch = patch.encode(), ctypes.CDLL(native), None
+        self.native.pasta_ptx_patch.restype = self.native.pasta_ptx_table.restype = ctypes.c_void_p
+        self.native.pasta_ptx_result.restype = ctypes.c_uint64
         self.arena = torch.zeros(ARENA, dtype=torch.uint8, device="cuda")
         self.on_host = torch.zeros(ARENA // 4, dtype=torch.uint8, pin_memory=True)
         self.at = self.host_at = 0
@@ -55,12 +55,12 @@ class Blocks:
         """As Compute Sanitizer sees them: what PyTorch asked the driver for."""
         segments = sorted((s["address"], s["total_size"]) for s in torch.cuda.memory_snapshot())
         rows = [value for number, row in enumerate(segments, 1) for value in (*row, number)]
-        self.patch = ctypes.c_void_p(self.library.pasta_ptx_patch(self.name, (ctypes.c_uint64 * len(rows))(*rows),
+        self.patch = ctypes.c_void_p(self.native.pasta_ptx_patch(self.name, (ctypes.c_uint64 * len(rows))(*rows),
                                                                   len(segments)))
         size = ctypes.c_uint64()
-        table = self.library.pasta_ptx_table(self.patch, ctypes.byref(size))
+        table = self.native.pasta_ptx_table(self.patch, ctypes.byref(size))
         self.table = torch.frombuffer(bytearray(ctypes.string_at(table, size.value)), dtype=torch.uint8).cuda()
-        self.library.pasta_ptx_put_table(self.patch, ctypes.c_uint64(self.table.data_ptr()))
+        self.native.pasta_ptx_put_table(self.patch, ctypes.c_uint64(self.table.data_ptr()))
 
     def __call__(self, size, align, stream):
         """Triton asks for a byte for each group of the launch."""
@@ -69,7 +69,7 @@ class Blocks:
         launch, sizes = (ctypes.c_uint32 * 6)(size, 1, 1, 128, 1, 1), Sizes()
 
         def block(address, image):
-            self.library.pasta_ptx_block(self.patch, launch, ctypes.c_uint64(address), ctypes.byref(sizes),
+            self.native.pasta_ptx_block(self.patch, launch, ctypes.c_uint64(address), ctypes.byref(sizes),
                                          ctypes.c_void_p(image))
 
         block(0, 0)
@@ -89,7 +89,7 @@ class Blocks:
         numbers, columns = (ctypes.c_uint64 * 6000)(), 6
         for launch, begin, sizes in self.launches:
             result = self.arena[begin + sizes.result_begin:begin + sizes.result_end].cpu()
-            count = self.library.pasta_ptx_result(self.patch, launch, ctypes.c_void_p(result.data_ptr()),
+            count = self.native.pasta_ptx_result(self.patch, launch, ctypes.c_void_p(result.data_ptr()),
                                                   ctypes.c_uint64(result.numel()), 1, numbers,
                                                   ctypes.c_uint64(len(numbers)))
             yield [sum(numbers[at:count:columns]) for at in (3, 4)]
@@ -183,8 +183,8 @@ def main():
     torch._inductor.config.use_static_cuda_launcher = False  # it has no memory of a profiler
     loss, step = model()
     if own:
-        patch, ptx, library = own
-        blocks = Blocks(patch, library)
+        patch, ptx, native = own
+        blocks = Blocks(patch, native)
         with open(ptx, encoding="utf-8") as file:
             kernels = put_into_kernels(file.read(), blocks)
     compiled = torch.compile(loss)

@@ -19,18 +19,13 @@
 #include "device/gpu_patch.h"
 #include "device/hotpages.h"
 #include "device/reuse.h"
+#include "known_kernels.cuh"
 
 #pragma nv_diag_suppress 20011, 20014  // what is for both is also made for the host alone
 
 namespace {
 
 using namespace pasta::device;
-
-#define CHECK(call)                                                     \
-  if (const cudaError_t error = (call); error != cudaSuccess) {         \
-    std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(error)); \
-    std::exit(3);                                                       \
-  }
 
 constexpr std::size_t kItems = std::size_t{16} << 20;
 constexpr int kPasses = 4, kBlocks = 132 * 8, kThreads = 256, kTimes = 7;

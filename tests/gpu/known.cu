@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "known_kernels.cuh"
 #include "pasta/pasta.h"
 #include "timed_spin.cuh"
 
@@ -27,13 +28,6 @@ extern "C" cudaError_t CUDARTAPI cudaProfilerStart();
 extern "C" cudaError_t CUDARTAPI cudaProfilerStop();
 
 namespace {
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  std::exit(3);
-}
-#define CHECK(call) check(call, #call)
 
 int number(int argc, char** argv, int index, int otherwise) {
   return index < argc ? std::atoi(argv[index]) : otherwise;
